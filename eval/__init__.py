@@ -1,0 +1,1 @@
+"""Benchmark evaluation: metrics, grading, acceptance, the runner and its reports."""

@@ -1,0 +1,1 @@
+"""LangGraph state machines: synthesis, and the scaffolds."""

@@ -1,0 +1,1 @@
+"""Reinforcement learning: rewards (advantages, losses and trainers follow)."""

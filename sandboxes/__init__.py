@@ -1,0 +1,12 @@
+"""Sandboxes that run untrusted code behind one protocol."""
+
+from sandmle.sandboxes._protocol import (
+    WORKSPACE,
+    Capabilities,
+    Sandbox,
+    SandboxBackend,
+    SandboxLimits,
+    SandboxSpec,
+)
+
+__all__ = ["WORKSPACE", "Capabilities", "Sandbox", "SandboxBackend", "SandboxLimits", "SandboxSpec"]

@@ -1,0 +1,96 @@
+"""Files and folders that are either whole or not there: write to a temporary name, sync, rename."""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import hashlib
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from sandmle.errors import BadInput, EnvironmentProblem
+
+__all__ = ["disk_errors", "folder_lock", "hash_tree", "publish_folder", "sha256_file", "write_text"]
+
+
+@contextmanager
+def disk_errors(where: Path) -> Iterator[None]:
+    """Turn a full disk or a forbidden folder into the one line a person needs.
+
+    Raises:
+        EnvironmentProblem: no space left, quota reached, or no permission under ``where``.
+    """
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            raise EnvironmentProblem(
+                f"{where}: the disk is full; free some space and run the same command again"
+            ) from error
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+            raise EnvironmentProblem(f"{where}: can't write there ({error.strerror})") from error
+        raise
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write ``text`` so that ``path`` holds either its old content or all of the new one, also after a power cut."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
+            stream.write(text)
+            stream.flush()
+            os.fsync(stream.fileno())
+        Path(temporary).chmod(0o644)
+        Path(temporary).replace(path)
+    except BaseException:
+        Path(temporary).unlink(missing_ok=True)
+        raise
+
+
+def publish_folder(source: Path, target: Path) -> None:
+    """Move a finished folder to its public name; a target left by an earlier run of the same work is replaced.
+
+    Both must lie on one file system. ``target`` is never seen half-written.
+    """
+    if target.exists():
+        doomed = source.with_name(source.name + ".old")
+        shutil.rmtree(doomed, ignore_errors=True)
+        target.replace(doomed)
+        shutil.rmtree(doomed, ignore_errors=True)
+    source.replace(target)
+
+
+def sha256_file(path: Path) -> str:
+    """Hex SHA-256 of a file's bytes."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, "sha256").hexdigest()
+
+
+def hash_tree(root: Path) -> dict[str, str]:
+    """SHA-256 of every regular file under ``root``, keyed by its POSIX path relative to ``root``, sorted."""
+    paths = sorted(path for path in root.rglob("*") if path.is_file() and not path.is_symlink())
+    return {path.relative_to(root).as_posix(): sha256_file(path) for path in paths}
+
+
+@contextmanager
+def folder_lock(folder: Path) -> Iterator[None]:
+    """Hold ``folder/.sandmle/lock`` so that two commands never write to one folder.
+
+    Raises:
+        BadInput: another process holds it.
+    """
+    path = folder / ".sandmle" / "lock"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("w") as stream:
+        try:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise BadInput(
+                f"{folder}: another sandmle is writing there; wait for it or choose another folder"
+            ) from error
+        yield

@@ -1,0 +1,1 @@
+"""Seeds: the real tasks that synthesis starts from."""

@@ -1,0 +1,273 @@
+"""A task: what an agent is asked to solve, as a folder on disk and as the record that describes it.
+
+Vocabulary:
+    manifest     ``task.json``: identity, metric, thresholds, lineage and the hash of every file
+    public       ``prepared/public``: all that an agent ever sees
+    private      ``prepared/private``: the hidden labels (``answers.csv``) and the Bayes predictions
+    provenance   rule, generator, baselines, evaluator, calibration and acceptance: how the task came to be
+    tier         median, bronze, silver or gold: a score that earns credit
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from pathlib import Path
+from typing import Annotated, Literal, Self
+
+from pydantic import Field, field_validator, model_validator
+
+from sandmle.errors import BadInput
+from sandmle.record import Record, VersionedRecord, sha256_json
+
+__all__ = [
+    "TIERS",
+    "Lineage",
+    "MadeBy",
+    "Modality",
+    "PredictionKind",
+    "ProblemType",
+    "StructuralDNA",
+    "SubmissionFormat",
+    "Task",
+    "TaskFlag",
+    "TaskLimits",
+    "TaskManifest",
+    "Thresholds",
+    "Tier",
+    "load_tasks",
+]
+
+Modality = Literal["tabular", "text", "image", "audio", "series", "graph", "multimodal"]
+ProblemType = Literal["binary", "multiclass", "regression"]
+PredictionKind = Literal["label", "probability", "class_probabilities", "number"]
+TaskFlag = Literal["undiscoverable"]
+TASK_ID = re.compile(r"[a-z0-9][a-z0-9-]*")
+
+
+class Tier(StrEnum):
+    """The four scores that earn credit, worst first."""
+
+    MEDIAN = "median"
+    BRONZE = "bronze"
+    SILVER = "silver"
+    GOLD = "gold"
+
+
+TIERS: tuple[Tier, ...] = tuple(Tier)
+
+
+class Thresholds(Record):
+    """The score that each tier asks for, in the metric's own units; monotone from median to gold."""
+
+    median: float
+    bronze: float
+    silver: float
+    gold: float
+
+    @field_validator("median", "bronze", "silver", "gold")
+    @classmethod
+    def _finite(cls, value: float) -> float:
+        if value != value or value in (float("inf"), float("-inf")):
+            raise ValueError("a threshold must be a finite number")
+        return value
+
+    def reached(self, score: float, *, lower_is_better: bool) -> tuple[Tier, ...]:
+        """The tiers that ``score`` reaches; a score equal to a threshold reaches it."""
+        sign = -1.0 if lower_is_better else 1.0
+        return tuple(tier for tier in TIERS if sign * score >= sign * getattr(self, tier.value))
+
+
+class SubmissionFormat(Record):
+    """What a submission must look like.
+
+    Attributes:
+        id_column: the column that names a test row.
+        prediction_columns: one column, or one per class for ``class_probabilities``, in the order of ``classes``.
+        kind: a class label; the probability of ``classes[1]``; one probability per class; or a number.
+        classes: the labels as they stand in the data, in order (ascending for ordered classes); empty for numbers.
+    """
+
+    id_column: str
+    prediction_columns: tuple[str, ...] = Field(min_length=1)
+    kind: PredictionKind
+    classes: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        if self.kind == "class_probabilities" and len(self.prediction_columns) != len(self.classes):
+            raise ValueError("class_probabilities needs one prediction column per class")
+        if self.kind != "class_probabilities" and len(self.prediction_columns) != 1:
+            raise ValueError(f"{self.kind} needs exactly one prediction column")
+        if self.kind == "probability" and len(self.classes) != 2:
+            raise ValueError("probability needs exactly two classes")
+        if self.kind == "number" and self.classes:
+            raise ValueError("a number has no classes")
+        return self
+
+
+class TaskLimits(Record):
+    """What an agent may use on this task: seconds and MiB per step, and turns per episode."""
+
+    step_seconds: Annotated[float, Field(gt=0)] = 90.0
+    memory_mib: Annotated[int, Field(gt=0)] = 4096
+    turns: Annotated[int, Field(gt=0)] = 20
+
+
+class StructuralDNA(Record):
+    """A seed's mathematical structure without its domain.
+
+    Attributes:
+        n_rows: labelled rows of the seed.
+        missing_share: share of empty feature cells, in [0, 1].
+        max_cardinality: most levels of any categorical column.
+        class_shares: share of each class, largest first; empty for regression.
+        target_skew: sample skewness of a numeric target; 0 for classes.
+        linear_share: cross-validated headroom of a linear model over that of the better of linear and trees, in [0, 1].
+        difficulty: sources of difficulty found in the data, such as ``imbalance`` or ``nonlinearity``.
+    """
+
+    modality: Modality
+    problem_type: ProblemType
+    metric: str
+    n_rows: Annotated[int, Field(ge=1)]
+    n_numeric: Annotated[int, Field(ge=0)]
+    n_categorical: Annotated[int, Field(ge=0)]
+    n_ordinal: Annotated[int, Field(ge=0)] = 0
+    n_dates: Annotated[int, Field(ge=0)] = 0
+    missing_share: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_cardinality: Annotated[int, Field(ge=0)] = 0
+    class_shares: tuple[float, ...] = ()
+    target_skew: float = 0.0
+    linear_share: Annotated[float, Field(ge=0, le=1)] = 1.0
+    difficulty: tuple[str, ...] = ()
+
+
+class Lineage(Record):
+    """Where a task comes from: its seed, and the draw that made it.
+
+    Attributes:
+        seed_id: the seed; ``seed_family`` is shared by all variants of one data set.
+        batch_seed: the ``--seed`` of the batch; None for a real task.
+        candidate: index of the draw, the second word of ``SeedSequence([batch_seed, candidate])``.
+        settings_hash: hex hash of all settings that shape the batch.
+    """
+
+    seed_id: str
+    seed_family: str
+    seed_source: Literal["bundled", "folder", "mlebench"]
+    batch_seed: int | None = None
+    candidate: int | None = None
+    settings_hash: str | None = None
+
+
+class MadeBy(Record):
+    """Who and what made a task: the team of each role and the versions that fix its bytes."""
+
+    team: Literal["procedural", "llm", "real"]
+    versions: dict[str, str]
+
+
+class TaskManifest(VersionedRecord):
+    """``task.json``. ``files`` maps every other file of the folder (POSIX path) to its SHA-256."""
+
+    id: str
+    title: str
+    modality: Modality
+    problem_type: ProblemType
+    metric: str
+    lower_is_better: bool
+    submission: SubmissionFormat
+    thresholds: Thresholds | None
+    limits: TaskLimits = TaskLimits()
+    lineage: Lineage
+    dna: StructuralDNA | None = None
+    made_by: MadeBy
+    flags: tuple[TaskFlag, ...] = ()
+    faults: tuple[str, ...] = ()
+    files: dict[str, str]
+
+    @field_validator("id")
+    @classmethod
+    def _id_is_portable(cls, value: str) -> str:
+        if not TASK_ID.fullmatch(value):
+            raise ValueError(f"{value!r} is not a task id: lower-case letters, digits and '-' only")
+        return value
+
+    @model_validator(mode="after")
+    def _thresholds_in_order(self) -> Self:
+        if self.thresholds is None:
+            return self
+        sign = -1.0 if self.lower_is_better else 1.0
+        values = [sign * getattr(self.thresholds, tier.value) for tier in TIERS]
+        if not all(low < high for low, high in pairwise(values)):
+            raise ValueError("thresholds must rise strictly from median to gold in the metric's direction")
+        return self
+
+    @property
+    def content_hash(self) -> str:
+        """Hex hash of the whole task: the manifest with the hash of every file."""
+        return sha256_json(self.model_dump(mode="json"))
+
+
+@dataclass(frozen=True)
+class Task:
+    """A task folder that has been read: its root and its manifest."""
+
+    root: Path
+    manifest: TaskManifest
+
+    @classmethod
+    def load(cls, root: Path) -> Self:
+        """Read the manifest of the task folder ``root``.
+
+        Raises:
+            BadInput: not a folder, or ``task.json`` is missing or broken.
+        """
+        if not root.is_dir():
+            raise BadInput(f"{root}: no such task folder")
+        return cls(root.resolve(), TaskManifest.read(root / "task.json"))
+
+    @property
+    def id(self) -> str:
+        """The task's id."""
+        return self.manifest.id
+
+    @property
+    def public(self) -> Path:
+        """All that an agent ever sees."""
+        return self.root / "prepared" / "public"
+
+    @property
+    def private(self) -> Path:
+        """The hidden labels."""
+        return self.root / "prepared" / "private"
+
+    @property
+    def answers(self) -> Path:
+        """The hidden labels: id, target, ``Usage`` and ``canary``."""
+        return self.private / "answers.csv"
+
+    @property
+    def provenance(self) -> Path:
+        """How the task came to be."""
+        return self.root / "provenance"
+
+
+def load_tasks(folder: Path | str) -> list[Task]:
+    """All tasks in ``folder`` (or the one task that ``folder`` is), sorted by id.
+
+    Raises:
+        BadInput: ``folder`` is missing, holds no task, or one of its manifests is broken.
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise BadInput(f"{root}: no such folder")
+    if (root / "task.json").exists():
+        return [Task.load(root)]
+    tasks = [Task.load(child) for child in sorted(root.iterdir()) if (child / "task.json").exists()]
+    if not tasks:
+        raise BadInput(f"{root}: no tasks in this folder; make some with `sandmle synthesize --out {root}`")
+    return tasks
