@@ -1,5 +1,16 @@
-"""Metrics, one file a family, found by name."""
+"""Metrics, one file a family, found by name.
+
+Every public module of this package registers its metrics when the package is imported, so that a new family is a new
+file. Families: ``labels`` (class labels), ``probabilities`` and ``numbers``.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from sandmle.eval.metrics._registry import Array, Metric, MetricUndefined, get_metric, metric_names
 
 __all__ = ["Array", "Metric", "MetricUndefined", "get_metric", "metric_names"]
+
+for _module in iter_modules(__path__):
+    if not _module.name.startswith("_"):
+        import_module(f"{__name__}.{_module.name}")
