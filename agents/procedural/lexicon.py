@@ -264,9 +264,9 @@ class Domain(Record):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of all columns that can be features, in the order of the lexicon."""
-        numeric = tuple(column.name for column in self.numeric)
-        levelled = tuple(column.name for column in (*self.categorical, *self.ordinal))
-        return (*numeric, *levelled, *(column.name for column in self.dates))
+        columns: tuple[NumericColumn | CategoricalColumn | OrdinalColumn | DateColumn, ...]
+        columns = (*self.numeric, *self.categorical, *self.ordinal, *self.dates)
+        return tuple(column.name for column in columns)
 
 
 @cache
