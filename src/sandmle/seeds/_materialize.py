@@ -1,0 +1,182 @@
+"""From a seed to a task folder: the real data in the layout of a task, without thresholds."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from sandmle.canary import CANARY_COLUMN, canary
+from sandmle.errors import BadInput
+from sandmle.files import disk_errors, hash_tree, publish_folder, write_text
+from sandmle.record import sha256_json
+from sandmle.seeds._metrics import METRICS, MetricFacts
+from sandmle.seeds._record import Seed
+from sandmle.seeds._table import SeedTable, load_table
+from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskManifest
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["materialize", "real_task_id"]
+
+Texts = dict[str, str]
+
+
+def materialize(seed: Seed, out: Path) -> Task:
+    """Write ``seed``'s real data as the task folder ``out/<task id>`` and read it back.
+
+    The same seed and library versions give the same bytes. A user's folder has no hidden answers, so its train rows are
+    split by the published split. A task left by an earlier run is replaced.
+
+    Raises:
+        BadInput: the seed has no data.
+        EnvironmentProblem: its data are not installed, or ``out`` can't be written.
+    """
+    table = load_table(seed)
+    if table.answers is None:
+        table = _split_train(seed, table)
+    texts = _task_texts(seed, table)
+    task_id = real_task_id(seed, texts["prepared/public/train.csv"])
+    texts["prepared/private/answers.csv"] = _csv(_answers(table, task_id))
+    with disk_errors(out):
+        out.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=out, prefix=f".{task_id}.") as scratch:
+            folder = Path(scratch) / task_id
+            for name, text in texts.items():
+                write_text(folder / name, text)
+            manifest = _manifest(seed, table, task_id, hash_tree(folder))
+            write_text(folder / "task.json", manifest.to_text())
+            publish_folder(folder, out / task_id)
+    return Task.load(out / task_id)
+
+
+def real_task_id(seed: Seed, train_csv: str) -> str:
+    """``<seed id>-<8 hex>``: the hash is of the seed (its path excepted) and the training data."""
+    facts = seed.model_dump(mode="json", exclude={"path"})
+    return f"{seed.id.lower()}-{sha256_json([facts, train_csv])[:8]}"
+
+
+def _split_train(seed: Seed, table: SeedTable) -> SeedTable:
+    from sandmle.seeds._split import hold_out
+
+    rows = table.train.drop(columns=[table.id_column], errors="ignore")
+    return hold_out(rows, name=seed.id, target=table.target, classes=table.classes, id_column=table.id_column)
+
+
+def _facts(seed: Seed) -> MetricFacts:
+    if seed.metric not in METRICS:
+        raise BadInput(f"seed {seed.id}: its metric {seed.metric!r} is not one of {', '.join(METRICS)}")
+    return METRICS[seed.metric]
+
+
+def _submission(seed: Seed, table: SeedTable) -> SubmissionFormat:
+    kind = _facts(seed).prediction
+    columns = table.classes if kind == "class_probabilities" else (table.target,)
+    return SubmissionFormat(id_column=table.id_column, prediction_columns=columns, kind=kind, classes=table.classes)
+
+
+def _task_texts(seed: Seed, table: SeedTable) -> Texts:
+    assert table.test is not None
+    submission = _submission(seed, table)
+    return {
+        "prepared/public/description.md": _brief(seed, table, submission),
+        "prepared/public/train.csv": _csv(table.train),
+        "prepared/public/test.csv": _csv(table.test),
+        "prepared/public/sample_submission.csv": _csv(_sample(table, submission)),
+    }
+
+
+def _csv(frame: pd.DataFrame) -> str:
+    return str(frame.to_csv(index=False, lineterminator="\n"))
+
+
+def _sample(table: SeedTable, submission: SubmissionFormat) -> pd.DataFrame:
+    """The test ids with what is known without features: commonest class, class shares, or mean."""
+    assert table.test is not None
+    sample = table.test[[table.id_column]].copy()
+    seen = table.train[table.target]
+    shares = seen.value_counts(normalize=True)
+    match submission.kind:
+        case "label":
+            sample[table.target] = max(table.classes, key=lambda label: shares.get(label, 0.0))
+        case "probability":
+            sample[table.target] = round(float(shares[table.classes[1]]), 4)
+        case "class_probabilities":
+            for label in table.classes:
+                sample[label] = float(shares[label])
+        case "number":
+            sample[table.target] = float(f"{seen.mean():.6g}")
+    return sample
+
+
+def _answers(table: SeedTable, task_id: str) -> pd.DataFrame:
+    from sandmle.seeds._split import PUBLIC_PERCENT, choose_rows, split_generator
+
+    assert table.answers is not None
+    answers = table.answers
+    labels = list(answers[table.target]) if table.classes else None
+    public = choose_rows(labels, len(answers), PUBLIC_PERCENT, split_generator(task_id, "usage"))
+    usage = ["Public" if chosen else "Private" for chosen in public]
+    return answers.assign(Usage=usage, **{CANARY_COLUMN: canary(task_id)})
+
+
+def _manifest(seed: Seed, table: SeedTable, task_id: str, files: dict[str, str]) -> TaskManifest:
+    return TaskManifest(
+        id=task_id,
+        title=seed.title,
+        modality=seed.modality or "tabular",
+        problem_type=seed.problem_type or ("regression" if not table.classes else "multiclass"),
+        metric=seed.metric,
+        lower_is_better=seed.lower_is_better,
+        submission=_submission(seed, table),
+        thresholds=None,
+        lineage=Lineage(seed_id=seed.id, seed_family=seed.family, seed_source=seed.source),
+        made_by=MadeBy(team="real", versions=_versions()),
+        files=files,
+    )
+
+
+def _versions() -> dict[str, str]:
+    return {name: importlib.metadata.version(name) for name in ("numpy", "pandas", "sandmle", "scikit-learn")}
+
+
+def _brief(seed: Seed, table: SeedTable, submission: SubmissionFormat) -> str:
+    assert table.test is not None
+    facts = _facts(seed)
+    better = "smaller" if facts.lower_is_better else "larger"
+    header = ",".join([submission.id_column, *submission.prediction_columns])
+    return f"""# {seed.title}
+
+{seed.description.strip()}
+
+## Files
+
+- `train.csv`: {len(table.train)} rows with `{table.id_column}`, the features and the target `{table.target}`
+- `test.csv`: {len(table.test)} rows with `{table.id_column}` and the features; predict their `{table.target}`
+- `sample_submission.csv`: a submission of the right shape
+
+The test rows were drawn from the labelled rows by a fixed split. Ids are arbitrary and tell nothing.
+
+## Metric
+
+{facts.title} (`{seed.metric}`); {better} is better.
+
+## Submission
+
+A CSV file with the header `{header}` and one line per row of `test.csv`, in any order. {_cells(table, submission)}
+"""
+
+
+def _cells(table: SeedTable, submission: SubmissionFormat) -> str:
+    labels = ", ".join(f"`{label}`" for label in table.classes)
+    match submission.kind:
+        case "label":
+            return f"`{table.target}` is one of {labels}."
+        case "probability":
+            return f"`{table.target}` is the probability of `{table.classes[1]}`, from 0 to 1."
+        case "class_probabilities":
+            return "Each class column is the probability of that class, from 0 to 1; a row sums to 1."
+        case "number":
+            return f"`{table.target}` is a number."
