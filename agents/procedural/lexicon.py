@@ -41,7 +41,22 @@ __all__ = [
 ]
 
 READ_AS_MISSING = frozenset(
-    {"#n/a", "#na", "<na>", "n/a", "na", "nan", "-nan", "null", "none", "1.#ind", "-1.#ind", "1.#qnan", "-1.#qnan"}
+    {
+        "#n/a",
+        "#n/a n/a",
+        "#na",
+        "<na>",
+        "n/a",
+        "na",
+        "nan",
+        "-nan",
+        "null",
+        "none",
+        "1.#ind",
+        "-1.#ind",
+        "1.#qnan",
+        "-1.#qnan",
+    }
 )
 READ_AS_BOOLEAN = frozenset({"true", "false"})
 
