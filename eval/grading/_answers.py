@@ -1,0 +1,115 @@
+"""The hidden labels of a task, read from ``answers.csv`` and encoded.
+
+Columns are selected by name: the id column, the target, ``Usage`` (Public or Private; all rows are Private where there
+is no such column) and ``canary``, which is ignored. The target is the prediction column of the submission, or, where a
+submission holds one column per class, the one column that is none of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sandmle.errors import BadInput
+from sandmle.eval.grading._cells import canonical, class_index, labels, numbers
+from sandmle.eval.grading._fault import InvalidSubmission
+from sandmle.eval.grading._table import parse_csv
+from sandmle.eval.metrics import Array
+from sandmle.task import SubmissionFormat, Task
+
+__all__ = ["AnswerKey", "load_answers", "read_answers"]
+
+USAGE = "Usage"
+CANARY = "canary"
+
+
+@dataclass(frozen=True, eq=False)
+class AnswerKey:
+    """The hidden labels of a task, in the order of ``answers.csv``.
+
+    Attributes:
+        ids: the n test rows, in canonical spelling.
+        truth: shape (n,), class indices 0..K-1 as whole floats, or numbers.
+        private: shape (n,), True where a row counts for the score, False where it is Public.
+    """
+
+    ids: tuple[str, ...]
+    truth: Array
+    private: NDArray[np.bool_]
+
+    @cached_property
+    def position(self) -> dict[str, int]:
+        """The row of each id."""
+        return {name: row for row, name in enumerate(self.ids)}
+
+
+def load_answers(task: Task) -> AnswerKey:
+    """The answer key of a task.
+
+    Raises:
+        BadInput: ``answers.csv`` is missing or broken; says where.
+    """
+    return read_answers(task.answers, task.manifest.submission)
+
+
+def read_answers(path: Path, form: SubmissionFormat) -> AnswerKey:
+    """The answer key in the file ``path``, whose submissions look like ``form``.
+
+    Raises:
+        BadInput: the file is missing or broken; says where.
+    """
+    try:
+        header, rows = parse_csv(path.read_bytes())
+        columns = dict(zip(header, zip(*rows, strict=True), strict=False))
+        return _encode(columns, form)
+    except OSError as error:
+        raise BadInput(f"{path}: {error.strerror or error}") from error
+    except InvalidSubmission as fault:
+        raise BadInput(f"{path}: {fault.detail}") from fault
+    except ValueError as error:
+        raise BadInput(f"{path}: {error}") from error
+
+
+def _encode(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> AnswerKey:
+    if not columns:
+        raise ValueError("no rows")
+    if form.id_column not in columns:
+        raise ValueError(f"no id column {form.id_column!r}")
+    ids = tuple(canonical(cell) for cell in columns[form.id_column])
+    if len(set(ids)) < len(ids):
+        raise ValueError(f"column {form.id_column!r} holds the same id twice")
+    target = _target(columns, form)
+    if form.kind == "number":
+        truth = numbers(columns[target], target)
+    else:
+        truth = labels(columns[target], class_index(form), target)
+    return AnswerKey(ids, truth, _private(columns.get(USAGE), len(ids)))
+
+
+def _target(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> str:
+    if form.kind != "class_probabilities":
+        target = form.prediction_columns[0]
+        if target not in columns:
+            raise ValueError(f"no target column {target!r}")
+        return target
+    others = [name for name in columns if name not in (form.id_column, USAGE, CANARY)]
+    if len(others) != 1:
+        raise ValueError(f"needs one target column beside {form.id_column!r}, {USAGE} and {CANARY}; has {len(others)}")
+    return others[0]
+
+
+def _private(usage: Sequence[str] | None, n_rows: int) -> NDArray[np.bool_]:
+    if usage is None:
+        return np.ones(n_rows, dtype=np.bool_)
+    values = [cell.strip() for cell in usage]
+    if not set(values) <= {"Public", "Private"}:
+        raise ValueError(f"column {USAGE!r} must hold Public or Private only")
+    private = np.array([value == "Private" for value in values], dtype=np.bool_)
+    if not private.any():
+        raise ValueError(f"column {USAGE!r} marks no row Private, so nothing can be scored")
+    return private

@@ -1,0 +1,140 @@
+"""The grader proper: (task, submission) to ``GradeReport``."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from sandmle.errors import BadInput
+from sandmle.eval.grading._answers import AnswerKey, load_answers
+from sandmle.eval.grading._fault import InvalidSubmission
+from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_submission
+from sandmle.eval.grading.medals import medal_of
+from sandmle.eval.metrics import Array, Metric, MetricUndefined, get_metric
+from sandmle.grades import GradeError, GradeReport
+from sandmle.task import Task, TaskManifest
+
+__all__ = ["grade_bytes", "grade_predictions", "grade_submission", "invalid_report"]
+
+
+def grade_submission(task: Task, submission: Path, *, max_bytes: int = MAX_BYTES) -> GradeReport:
+    """Grade the submission file of a task.
+
+    Args:
+        task: the task.
+        submission: the file; it need not exist, and nothing about it is trusted.
+        max_bytes: largest file that is read.
+
+    Returns:
+        The score on the Private rows with medal and tiers, or the code of the first fault.
+
+    Raises:
+        BadInput: the *task* is broken (its answers, or a metric that does not fit its submission).
+        InfraError: the machine could not read the file.
+    """
+
+    def read(key: AnswerKey, metric: Metric) -> Array:
+        return read_submission(submission, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
+
+    return _grade(task, read)
+
+
+def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> GradeReport:
+    """Grade a submission that was already read, such as out of a sandbox; see ``grade_submission``.
+
+    Raises:
+        BadInput: the *task* is broken.
+    """
+
+    def decode(key: AnswerKey, metric: Metric) -> Array:
+        return decode_submission(data, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
+
+    return _grade(task, decode)
+
+
+def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Array) -> GradeReport:
+    """Grade predictions that are already decoded.
+
+    Args:
+        manifest: the task.
+        key: its n hidden labels.
+        prediction: aligned with ``key``; class indices or floats of shape (n,), or probabilities of shape (n, K).
+
+    Raises:
+        BadInput: the task's metric does not fit its submission.
+    """
+    metric = _metric(manifest)
+    try:
+        score = _score(metric, key.truth[key.private], prediction[key.private])
+    except InvalidSubmission as fault:
+        return invalid_report(manifest, fault.code, fault.detail)
+    thresholds, lower = manifest.thresholds, manifest.lower_is_better
+    return GradeReport(
+        task_id=manifest.id,
+        metric=manifest.metric,
+        lower_is_better=lower,
+        score=score,
+        public_score=_public_score(metric, key, prediction),
+        thresholds=thresholds,
+        medal=medal_of(score, thresholds, lower_is_better=lower) if thresholds else None,
+        above_median=thresholds is not None and (score < thresholds.median if lower else score > thresholds.median),
+        reached=thresholds.reached(score, lower_is_better=lower) if thresholds else (),
+    )
+
+
+def invalid_report(manifest: TaskManifest, code: GradeError, detail: str) -> GradeReport:
+    """The report of a submission that has no score."""
+    return GradeReport(
+        task_id=manifest.id,
+        metric=manifest.metric,
+        lower_is_better=manifest.lower_is_better,
+        error=code,
+        detail=detail,
+        thresholds=manifest.thresholds,
+    )
+
+
+def _grade(task: Task, predictions: Callable[[AnswerKey, Metric], Array]) -> GradeReport:
+    metric = _metric(task.manifest)
+    key = load_answers(task)
+    try:
+        prediction = predictions(key, metric)
+    except InvalidSubmission as fault:
+        return invalid_report(task.manifest, fault.code, fault.detail)
+    return grade_predictions(task.manifest, key, prediction)
+
+
+def _metric(manifest: TaskManifest) -> Metric:
+    metric = get_metric(manifest.metric)
+    if metric.prediction != manifest.submission.kind:
+        raise BadInput(
+            f"task {manifest.id}: {metric.name} scores a {metric.prediction}, but a submission holds a"
+            f" {manifest.submission.kind}; mend task.json"
+        )
+    if metric.lower_is_better != manifest.lower_is_better:
+        raise BadInput(f"task {manifest.id}: lower_is_better is not that of {metric.name}; mend task.json")
+    return metric
+
+
+def _score(metric: Metric, truth: Array, prediction: Array) -> float:
+    try:
+        with np.errstate(all="ignore"):
+            score = metric.score(truth, prediction)
+    except MetricUndefined as error:
+        raise InvalidSubmission(GradeError.METRIC_UNDEFINED, str(error)) from error
+    if not math.isfinite(score):
+        raise InvalidSubmission(GradeError.NON_FINITE, f"{metric.name} of these predictions is not finite")
+    return score
+
+
+def _public_score(metric: Metric, key: AnswerKey, prediction: Array) -> float | None:
+    public = ~key.private
+    if not public.any():
+        return None
+    try:
+        return _score(metric, key.truth[public], prediction[public])
+    except InvalidSubmission:
+        return None
