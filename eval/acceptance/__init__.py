@@ -1,6 +1,17 @@
-"""Acceptance: is a synthetic task good? One file a probe, every verdict with its numbers."""
+"""Acceptance: is a synthetic task good? One file a probe, every verdict with its numbers.
+
+Every public module of this package registers its probe when the package is imported, so that a new probe is a new file.
+"""
+
+from importlib import import_module
+from pkgutil import iter_modules
 
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
+from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 
-__all__ = ["Calibration", "Evidence", "Verdict", "calibrate"]
+__all__ = ["Acceptance", "Calibration", "Evidence", "Verdict", "accept", "calibrate", "judge", "probe_names"]
+
+for _module in iter_modules(__path__):
+    if not _module.name.startswith("_"):
+        import_module(f"{__name__}.{_module.name}")

@@ -8,29 +8,10 @@ import pytest
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sandmle.eval.acceptance import Evidence
-from sandmle.eval.metrics import Metric
+from sandmle.eval.metrics import get_metric
 from sandmle.task import SubmissionFormat
 
 N_TRAIN, N_TEST, REDRAWS = 200, 1000, 3
-
-
-def _auc(truth, prediction):
-    order = np.argsort(prediction, kind="stable")
-    ordered = prediction[order]
-    first = np.searchsorted(ordered, prediction, "left")
-    last = np.searchsorted(ordered, prediction, "right")
-    ranks = (first + last + 1) / 2
-    positive = truth == 1
-    n1, n0 = positive.sum(), (~positive).sum()
-    return float((ranks[positive].sum() - n1 * (n1 + 1) / 2) / (n1 * n0))
-
-
-def _rmse(truth, prediction):
-    return float(np.sqrt(np.mean((truth - prediction) ** 2)))
-
-
-AUC = Metric("auc_here", "Area under the ROC curve", False, "probability", frozenset({"binary"}), _auc, (0.0, 1.0))
-RMSE = Metric("rmse_here", "Root mean squared error", True, "number", frozenset({"regression"}), _rmse)
 
 
 def _frame(rng: np.random.Generator, n: int) -> pd.DataFrame:
@@ -74,7 +55,7 @@ def build(seed: int, kind: str = "binary", n_train: int = N_TRAIN, n_test: int =
             model = (LogisticRegression() if kind == "binary" else Ridge()).fit(_terms(frame)[column], y)
             x = _terms(test)[column]
             predictions[name].append(model.predict_proba(x)[:, 1] if kind == "binary" else model.predict(x))
-    metric = AUC if kind == "binary" else RMSE
+    metric = get_metric("roc_auc" if kind == "binary" else "rmse")
     ids = rng.permutation(10_000)[: n_train + n_test]
     submission = SubmissionFormat(
         id_column="row_id",

@@ -1,0 +1,33 @@
+"""Can the rule be found from what is public?
+
+The search (``search.py``) cross-validates up to 64 ideas from a library fixed beforehand. Where it recovers less than a
+tenth of the gap from the best generic rung to the informed one, the task is marked and kept out of training.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sandmle.eval.acceptance._criteria import MIN_DISCOVERED_SHARE
+from sandmle.eval.acceptance._evidence import Evidence
+from sandmle.eval.acceptance._registry import Finding, probe
+from sandmle.eval.acceptance.calibration import Calibration
+
+__all__ = ["discoverability"]
+
+
+@probe("discoverability", stage=5)
+def discoverability(evidence: Evidence, calibration: Calibration) -> Finding:
+    """Mark ``undiscoverable`` below a recovered share of 0.10; never fails."""
+    gap = calibration.informed - calibration.generic
+    if not evidence.search:
+        return Finding("the search was not run", {}, passed=True)
+    if gap <= 0:
+        return Finding("no gap between the best generic rung and informed", {"gap": gap}, passed=True)
+    found = evidence.sign * float(np.mean([evidence.score(run) for run in evidence.search]))
+    share = (found - calibration.generic) / gap
+    numbers = {"search": evidence.sign * found, "recovered_share": share}
+    if share >= MIN_DISCOVERED_SHARE:
+        return Finding("", numbers, passed=True)
+    reason = f"the public search recovers {share:.2f} of the gap to informed, needed {MIN_DISCOVERED_SHARE}"
+    return Finding(reason, numbers, passed=True, marks="undiscoverable")
