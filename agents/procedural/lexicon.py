@@ -40,25 +40,8 @@ __all__ = [
     "load_domains",
 ]
 
-READ_AS_MISSING = frozenset(
-    {
-        "#n/a",
-        "#n/a n/a",
-        "#na",
-        "<na>",
-        "n/a",
-        "na",
-        "nan",
-        "-nan",
-        "null",
-        "none",
-        "1.#ind",
-        "-1.#ind",
-        "1.#qnan",
-        "-1.#qnan",
-    }
-)
-READ_AS_BOOLEAN = frozenset({"true", "false"})
+READ_AS_MISSING = re.compile(r"#?n/a|#n/a n/a|#?na|<na>|-?nan|null|none|-?1\.#(ind|qnan)", re.IGNORECASE)
+READ_AS_BOOLEAN = re.compile(r"true|false", re.IGNORECASE)
 
 
 def _one_line(text: str) -> str:
@@ -71,7 +54,7 @@ def _survives_csv(level: str) -> str:
     """Refuse a level that a CSV round trip through pandas would change or turn into another type."""
     if re.search(r"[,\"'\n\r\t;]", level) or level != level.strip():
         raise ValueError(f"{level!r} has a comma, a quote, a semicolon or an outer blank")
-    if level.lower() in READ_AS_MISSING | READ_AS_BOOLEAN or not re.search(r"[A-Za-z]", level):
+    if READ_AS_MISSING.fullmatch(level) or READ_AS_BOOLEAN.fullmatch(level) or not re.search(r"[A-Za-z]", level):
         raise ValueError(f"{level!r} would be read back from CSV as missing, as a boolean or as a number")
     try:
         float(level)
