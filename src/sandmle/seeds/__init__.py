@@ -7,15 +7,20 @@ little; pandas and scikit-learn load with the first table.
 
 from __future__ import annotations
 
+from sandmle.seeds._add import add_folder, add_mlebench
 from sandmle.seeds._catalogue import get_seed, list_seeds, missing_install, select_seeds
 from sandmle.seeds._materialize import materialize
+from sandmle.seeds._mlebench import MleBenchSplit
 from sandmle.seeds._record import Seed, SeedSource
 from sandmle.seeds._table import SeedTable, load_table
 
 __all__ = [
+    "MleBenchSplit",
     "Seed",
     "SeedSource",
     "SeedTable",
+    "add_folder",
+    "add_mlebench",
     "get_seed",
     "list_seeds",
     "load_table",

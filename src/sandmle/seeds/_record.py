@@ -28,6 +28,7 @@ class Seed(VersionedRecord):
         n_rows: labelled rows, None where not known.
         extra: the optional install extra (or the one wheel) that carries the data, None if the base install does.
         split: which part of its collection the seed is in, such as MLE-bench's ``low``.
+        notes: what was inferred rather than told, one sentence each.
     """
 
     id: str
@@ -47,6 +48,7 @@ class Seed(VersionedRecord):
     path: Path | None = None
     extra: str | None = None
     split: str | None = None
+    notes: tuple[str, ...] = ()
 
     @property
     def has_data(self) -> bool:

@@ -46,8 +46,8 @@ def load_table(seed: Seed) -> SeedTable:
         from sandmle.seeds.bundled import load_bundled
 
         return load_bundled(seed.id)
-    if seed.source == "folder" and seed.path is not None:
+    if seed.source == "folder":
         from sandmle.seeds._folder import load_folder
 
-        return load_folder(seed.path)
+        return load_folder(seed)
     raise BadInput(f"seed {seed.id}: a description without data, so there are no rows to load")
