@@ -16,8 +16,8 @@ first one is reported:
     1. the file       missing, not_regular, too_large
     2. its bytes      empty, undecodable
     3. its header     unparsable, column_case, missing_column, header_only
-    4. its rows       unparsable, then duplicate_ids, missing_rows, extra_rows; rows are read up to the first one past
-                      the number of test rows, where the file is certain to have duplicate or extra ids
+    4. its rows       unparsable, then duplicate_ids, missing_rows, extra_rows; a file with more rows than the test set
+                      is read up to the first surplus row, so it has duplicate or extra ids, never missing ones
     5. its values     column by column, row by row: not_numeric, non_finite, out_of_domain
     6. the score      metric_undefined, non_finite
 """

@@ -146,7 +146,7 @@ def _align(ids: Sequence[str], key: AnswerKey) -> NDArray[np.intp]:
         repeated = next(name for row, name in enumerate(ids) if found[name] != row)
         raise InvalidSubmission(GradeError.DUPLICATE_IDS, f"id {quoted(repeated)} occurs more than once")
     missing = [name for name in key.ids if name not in found]
-    if missing:
+    if missing and len(ids) <= len(key.ids):
         raise InvalidSubmission(
             GradeError.MISSING_ROWS,
             f"{len(missing)} of {len(key.ids)} test ids are missing, the first is {quoted(missing[0])}",
