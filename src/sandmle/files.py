@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sandmle.errors import BadInput, EnvironmentProblem
 
-__all__ = ["disk_errors", "folder_lock", "hash_tree", "publish_folder", "sha256_file", "write_text"]
+__all__ = ["disk_errors", "folder_lock", "hash_tree", "publish_folder", "sha256_file", "write_bytes", "write_text"]
 
 
 @contextmanager
@@ -37,12 +37,17 @@ def disk_errors(where: Path) -> Iterator[None]:
 
 
 def write_text(path: Path, text: str) -> None:
-    """Write ``text`` so that ``path`` holds either its old content or all of the new one, also after a power cut."""
+    """Write ``text`` as UTF-8 so that ``path`` holds either its old content or all of the new one."""
+    write_bytes(path, text.encode())
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write ``data`` so that ``path`` holds either its old content or all of the new one, also after a power cut."""
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as stream:
-            stream.write(text)
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         Path(temporary).chmod(0o644)

@@ -1,0 +1,180 @@
+"""A report as plain tables and lines of text, ready for any renderer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row
+
+__all__ = ["Table", "footnotes", "headline", "tables"]
+
+PRIVILEGED = "† was handed the hidden rule: a calibration, not a measurement."
+_EMPTY = "-"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A title, one header a column, and rows of text; the first column is a name, the others are numbers."""
+
+    title: str
+    headers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def headline(report: Report) -> list[str]:
+    """The lines that say what was measured and how: no table may be read without them."""
+    lines = [f"protocol {report.protocol} · reward {report.reward}"]
+    for run in report.runs:
+        name = f"{run.label}: " if run.label else ""
+        tiers = " and ".join(run.isolation)
+        lines.append(
+            f"{name}suite {run.suite} · {run.tasks} task{_s(run.tasks)} · {run.repeats} repeat{_s(run.repeats)}"
+            f" · seed {run.seed} · temperature {run.temperature:g} · isolation tier {tiers}"
+        )
+    if report.episodes == 0:
+        lines.append("no episode is finished yet: nothing to report")
+    elif report.episodes < report.expected:
+        lines.append(f"unfinished: {report.episodes} of {report.expected} episodes; the same command resumes the run")
+    return lines
+
+
+def tables(report: Report) -> list[Table]:
+    """The report's tables, privileged policies apart; none where no episode is finished."""
+    if report.episodes == 0:
+        return []
+    measured = [row for row in report.rows if not row.privileged]
+    calibration = [row for row in report.rows if row.privileged]
+    found = [
+        _results(report, "Results", measured),
+        _results(report, "Calibration: policies that were handed the hidden rule", calibration),
+        _over_repeats(report),
+        _differences(report),
+        _behaviour(report),
+    ]
+    return [table for table in found if table.rows]
+
+
+def footnotes(report: Report) -> list[str]:
+    """What a reader must know about the tables."""
+    if report.episodes == 0:
+        return []
+    lines = [
+        "n: episodes; mask: share left out of every mean because our infrastructure failed; >med: above the median"
+        " threshold; any: any medal; [ ]: 95 % interval from a bootstrap that resamples tasks; s code: CPU seconds of"
+        " the agent's code; s over: wall seconds of its steps beyond that.",
+    ]
+    if any(row.privileged for row in report.rows):
+        lines.append(PRIVILEGED)
+    for row in report.rows:
+        who = _name(report, row)
+        if row.leaked:
+            lines.append(f"LEAK: {who}: {row.leaked} episode{_s(row.leaked)} saw a canary of the hidden labels.")
+        if row.masked:
+            lines.append(f"masked: {who}: {_counts(row.masked_by)}.")
+        if row.errors:
+            lines.append(f"invalid: {who}: {_counts(row.errors)}.")
+    return lines
+
+
+def _results(report: Report, title: str, rows: Sequence[Row]) -> Table:
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("policy", lambda row: _name(report, row)),
+        ("n", lambda row: str(row.episodes)),
+        ("mask", lambda row: _percent(row.masked / row.episodes if row.episodes else None)),
+        ("valid", lambda row: _percent(row.valid)),
+        (">med", lambda row: _percent(row.above_median)),
+        ("bronze", lambda row: _percent(row.bronze)),
+        ("silver", lambda row: _percent(row.silver)),
+        ("gold", lambda row: _percent(row.gold)),
+        ("any", lambda row: _percent(row.any_medal)),
+        ("mean reward", lambda row: _estimate(row.reward)),
+    ]
+    return _table(title, columns, rows)
+
+
+def _over_repeats(report: Report) -> Table:
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("policy", lambda row: _name(report, row)),
+        ("repeats", lambda row: str(row.reward_by_repeat.repeats if row.reward_by_repeat else 0)),
+        ("mean reward", lambda row: _repeats(row.reward_by_repeat, 1, 3)),
+        ("any medal, %", lambda row: _repeats(row.any_medal_by_repeat, 100, 1)),
+    ]
+    repeated = [row for row in report.rows if row.reward_by_repeat and row.reward_by_repeat.repeats > 1]
+    return _table("Mean ± SEM over repeats", columns, repeated)
+
+
+def _differences(report: Report) -> Table:
+    versus = report.differences[0].versus if report.differences else ""
+    columns: list[tuple[str, Callable[[Difference], str]]] = [
+        ("policy", lambda row: _name(report, row)),
+        ("tasks", lambda row: str(row.tasks)),
+        ("difference", lambda row: _estimate(row.reward, signed=True)),
+    ]
+    return _table(f"Mean reward less that of {versus}, paired by task", columns, report.differences)
+
+
+def _behaviour(report: Report) -> Table:
+    behaviour = {(row.run, row.scaffold, row.policy): row for row in report.rows}
+
+    def row_of(cost: Cost) -> Row:
+        return behaviour[cost.run, cost.scaffold, cost.policy]
+
+    columns: list[tuple[str, Callable[[Cost], str]]] = [
+        ("policy", lambda cost: _name(report, row_of(cost))),
+        ("format", lambda cost: _percent(row_of(cost).format_ok)),
+        ("turns", lambda cost: _number(row_of(cost).turns, 1)),
+        ("tok in", lambda cost: _number(cost.prompt_tokens, 0)),
+        ("tok out", lambda cost: _number(cost.completion_tokens, 0)),
+        ("s code", lambda cost: _number(cost.code_s, 2)),
+        ("s model", lambda cost: _number(cost.model_s, 2)),
+        ("s over", lambda cost: _number(cost.overhead_s, 2)),
+        ("s all", lambda cost: _number(cost.wall_s, 2)),
+    ]
+    return _table("Behaviour and cost, mean an episode", columns, report.timing)
+
+
+def _table(title: str, columns: Sequence[tuple[str, Callable[[T], str]]], rows: Sequence[T]) -> Table:
+    headers = tuple(header for header, _ in columns)
+    return Table(title, headers, tuple(tuple(show(row) for _, show in columns) for row in rows))
+
+
+def _name(report: Report, row: Row | Difference) -> str:
+    """Only what tells rows apart: the run where there are several, the scaffold likewise; privileged ones marked."""
+    several = len({other.scaffold for other in report.rows}) > 1
+    parts = (row.run, row.scaffold if several else "", row.policy + ("†" if row.privileged else ""))
+    return " ".join(filter(None, parts))
+
+
+def _percent(share: float | None) -> str:
+    return _EMPTY if share is None else f"{100 * share:.0f}%"
+
+
+def _number(value: float | None, digits: int) -> str:
+    return _EMPTY if value is None else f"{value:.{digits}f}"
+
+
+def _estimate(estimate: Estimate | None, *, signed: bool = False) -> str:
+    if estimate is None:
+        return _EMPTY
+    sign = "+" if signed else ""
+    if estimate.low is None or estimate.high is None:
+        return f"{estimate.mean:{sign}.3f}"
+    return f"{estimate.mean:{sign}.3f} [{estimate.low:{sign}.2f}, {estimate.high:{sign}.2f}]"
+
+
+def _repeats(stats: RepeatStats | None, scale: int, digits: int) -> str:
+    if stats is None:
+        return _EMPTY
+    shown = f"{scale * stats.mean:.{digits}f}"
+    return shown if stats.sem is None else f"{shown} ± {scale * stats.sem:.{digits}f}"
+
+
+def _counts(counts: dict[str, int]) -> str:
+    return ", ".join(f"{count} {name}" for name, count in counts.items())
+
+
+def _s(count: int) -> str:
+    return "" if count == 1 else "s"

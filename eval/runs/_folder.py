@@ -1,0 +1,166 @@
+"""Reading a run folder, and writing one so that it survives ``kill -9`` and resumes."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from io import FileIO
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from sandmle.errors import BadInput
+from sandmle.eval.runs._record import RunRecord
+from sandmle.eval.runs._summary import EpisodeSummary, summarize_episode
+from sandmle.files import disk_errors, folder_lock, write_bytes, write_text
+from sandmle.record import first_problem
+from sandmle.trajectory import Episode, EpisodeStatus
+
+__all__ = ["RUN_AGAIN", "Run", "RunWriter", "open_run", "read_run"]
+
+RUN_AGAIN = frozenset({EpisodeStatus.INFRA_ERROR, EpisodeStatus.CANCELLED})
+"""A resumed run runs these again: they say nothing about the agent."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """A run folder as it was read.
+
+    Attributes:
+        episodes: the finished ones, sorted by scaffold, policy, task and repeat, whatever order they finished in.
+    """
+
+    folder: Path
+    record: RunRecord
+    episodes: tuple[EpisodeSummary, ...]
+
+
+class RunWriter:
+    """The one writer of a run folder; made by ``open_run``."""
+
+    def __init__(self, folder: Path, done: set[str], lines: FileIO) -> None:
+        self.folder = folder
+        self.done = done
+        self._lines = lines
+
+    def add(self, episode: Episode, submission: bytes | None) -> EpisodeSummary:
+        """Store a finished episode: transcript and graded submission first, then the line; synced when this returns.
+
+        Raises:
+            EnvironmentProblem: the disk is full.
+        """
+        summary = summarize_episode(episode)
+        with disk_errors(self.folder):
+            write_text(self.folder / "transcripts" / f"{episode.id}.json", episode.to_text())
+            if submission is not None:
+                write_bytes(self.folder / "submissions" / f"{episode.id}.csv", submission)
+            _append(self._lines, summary.model_dump_json().encode() + b"\n")
+        if summary.status not in RUN_AGAIN:
+            self.done.add(summary.id)
+        return summary
+
+
+def _append(stream: FileIO, line: bytes) -> None:
+    """Append ``line`` whole and synced; where that fails, cut the file back to what it was."""
+    before = stream.seek(0, os.SEEK_END)
+    try:
+        left = memoryview(line)
+        while left:
+            left = left[stream.write(left) :]
+        os.fsync(stream.fileno())
+    except OSError:
+        os.ftruncate(stream.fileno(), before)
+        raise
+
+
+def read_run(folder: Path | str) -> Run:
+    """Read a run, finished or not.
+
+    Raises:
+        BadInput: not a run folder, or one of its files is broken (a cut-off last line is not).
+    """
+    root = Path(folder)
+    if not root.is_dir():
+        raise BadInput(f"{root}: no such run folder")
+    record = RunRecord.read(root / "run.json")
+    latest, _ = _read_lines(root / "episodes.jsonl")
+    return Run(root, record, tuple(sorted(latest.values(), key=_order)))
+
+
+def _order(summary: EpisodeSummary) -> tuple[str, str, str, int]:
+    return summary.scaffold, summary.policy, summary.task_id, summary.repeat
+
+
+def _read_lines(path: Path) -> tuple[dict[str, EpisodeSummary], int]:
+    """The last summary of each id, and how many bytes of the file are whole lines."""
+    data = path.read_bytes() if path.exists() else b""
+    latest: dict[str, EpisodeSummary] = {}
+    whole = 0
+    for number, line in enumerate(data.splitlines(keepends=True), start=1):
+        try:
+            if not line.endswith(b"\n"):
+                break
+            summary = EpisodeSummary.model_validate_json(line)
+        except ValidationError as error:
+            if whole + len(line) == len(data):
+                break
+            raise BadInput(f"{path}, line {number}: {first_problem(error)}") from error
+        latest[summary.id] = summary
+        whole += len(line)
+    return latest, whole
+
+
+@contextmanager
+def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
+    """Start the run ``asked`` in ``folder``, or resume it where the folder already holds it.
+
+    Raises:
+        BadInput: the folder holds something else, another run (names the first difference), or another process
+            is writing to it.
+        EnvironmentProblem: the folder can't be written to.
+    """
+    _refuse_foreign(folder)
+    with disk_errors(folder), folder_lock(folder):
+        _settle_record(folder, asked)
+        for name in ("transcripts", "submissions"):
+            (folder / name).mkdir(exist_ok=True)
+            _drop_leftovers(folder / name)
+        path = folder / "episodes.jsonl"
+        latest, whole = _read_lines(path)
+        with FileIO(path, "a") as lines:
+            os.ftruncate(lines.fileno(), whole)
+            done = {name for name, summary in latest.items() if summary.status not in RUN_AGAIN}
+            yield RunWriter(folder, done, lines)
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if not folder.exists() or (folder / "run.json").exists():
+        return
+    if not folder.is_dir():
+        raise BadInput(f"{folder}: not a folder")
+    foreign = sorted(child.name for child in folder.iterdir() if not child.name.startswith("."))
+    if foreign:
+        raise BadInput(f"{folder}: holds {foreign[0]} but no run; choose an empty or a new folder for --out")
+
+
+def _settle_record(folder: Path, asked: RunRecord) -> None:
+    """Write ``run.json``, or check that the one there is of the same run and let its repeats grow."""
+    path = folder / "run.json"
+    if not path.exists():
+        write_text(path, asked.to_text())
+        return
+    known = RunRecord.read(path)
+    difference = known.first_difference(asked)
+    if difference:
+        raise BadInput(f"{folder}: holds a run with other settings: {difference}; choose another folder for --out")
+    if known.settings.repeats != asked.settings.repeats:
+        grown = known.settings.model_copy(update={"repeats": asked.settings.repeats})
+        write_text(path, known.model_copy(update={"settings": grown}).to_text())
+
+
+def _drop_leftovers(folder: Path) -> None:
+    """Remove temporary files that a killed process left."""
+    for path in folder.glob(".*"):
+        path.unlink()

@@ -1,0 +1,69 @@
+"""Runs made by hand: ``make_run`` takes one row of facts an episode."""
+
+from pathlib import Path
+
+import pytest
+
+from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, Timing
+from sandmle.grades import GradeReport
+from sandmle.trajectory import Reward
+
+MASKED = ("infra_error", "internal_error", "model_timeout")
+
+
+def summary(policy, task, repeat, reward, *, status="answered", medal=None, error=None, **facts):
+    masked = status in MASKED
+    grade = GradeReport(
+        task_id=task,
+        metric="accuracy",
+        lower_is_better=False,
+        score=None if error else 0.5,
+        error=error,
+        medal=medal,
+        above_median=facts.pop("above_median", medal is not None),
+    )
+    return EpisodeSummary(
+        **{
+            "id": f"{policy}-{task}-{repeat}",
+            "task_id": task,
+            "task_hash": f"hash of {task}",
+            "scaffold": "react",
+            "policy": policy,
+            "protocol": "clean",
+            "repeat": repeat,
+            "privileged": policy == "scripted:informed",
+            "status": status,
+            "reason": "",
+            "turns": 2,
+            "format_ok": 2,
+            "steps": 1,
+            "timed_out": 0,
+            "tiers": ("A",),
+            "grade": None if masked else grade,
+            "reward": None if masked else Reward(preset="paper", total=reward, parts={}),
+            "pruned": 0,
+            "leaked": False,
+            "timing": Timing(
+                wall_s=2.0, code_s=1.0, overhead_s=0.5, model_s=0.25, prompt_tokens=10, completion_tokens=4
+            ),
+            **facts,
+        }
+    )
+
+
+@pytest.fixture
+def make_run():
+    def make(episodes, *, folder="run", repeats=1, tasks=None, **changes):
+        models = changes.pop("models", tuple(dict.fromkeys(episode.policy for episode in episodes)))
+        names = tasks or sorted({episode.task_id for episode in episodes})
+        settings = EvalSettings(suite="synthetic:tasks", models=models, repeats=repeats, **changes)
+        hashes = {name: f"hash of {name}" for name in names}
+        record = RunRecord(settings=settings, tasks=hashes, versions={"python": "3.11"}, isolation="B")
+        return Run(Path(folder), record, tuple(episodes))
+
+    return make
+
+
+@pytest.fixture
+def make_summary():
+    return summary
