@@ -6,11 +6,24 @@ Every public module of this package registers its probe when the package is impo
 from importlib import import_module
 from pkgutil import iter_modules
 
+from sandmle.eval.acceptance._criteria import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, MAX_IDEAS
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 
-__all__ = ["Acceptance", "Calibration", "Evidence", "Verdict", "accept", "calibrate", "judge", "probe_names"]
+__all__ = [
+    "GENERIC_MAX_HEADROOM",
+    "INFORMED_MIN_HEADROOM",
+    "MAX_IDEAS",
+    "Acceptance",
+    "Calibration",
+    "Evidence",
+    "Verdict",
+    "accept",
+    "calibrate",
+    "judge",
+    "probe_names",
+]
 
 for _module in iter_modules(__path__):
     if not _module.name.startswith("_"):

@@ -45,7 +45,7 @@ def trivial(evidence: Evidence, calibration: Calibration) -> Finding:
     if not winners:
         return Finding("", numbers, passed=True)
     worst = max(winners, key=lambda name: best[name])
-    reason = f"a {worst.replace('_', ' ')} submission scores {sign * best[worst]:.4g} and reaches bronze ({bronze:.4g})"
+    reason = f"a trivial submission ({worst}) scores {sign * best[worst]:.4g} and reaches bronze, {bronze:.4g}"
     return Finding(reason, numbers, passed=False)
 
 
