@@ -1,0 +1,67 @@
+"""Rendering the procedural team's files from their templates."""
+
+from __future__ import annotations
+
+from functools import cache
+from statistics import NormalDist
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from sandmle.agents.procedural.blueprint import Blueprint
+from sandmle.agents.procedural.schema import NumericColumn
+from sandmle.agents.roles import TaskPlan
+from sandmle.canary import canary
+
+__all__ = ["facts", "render"]
+
+QUANTILES = 64
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("sandmle.agents.procedural"),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    environment.filters["py"] = repr
+    return environment
+
+
+def render(template: str, **inputs: Any) -> str:  # noqa: ANN401 - whatever the template asks for
+    """The text of a template; an input that it needs and lacks is an error."""
+    text = _environment().get_template(template).render(**inputs)
+    lines = [line.rstrip() for line in text.splitlines()]
+    kept = [line for index, line in enumerate(lines) if line or index == 0 or lines[index - 1] or lines[index - 2]]
+    return "\n".join(kept).rstrip() + "\n"
+
+
+def facts(plan: TaskPlan) -> dict[str, Any]:
+    """What every template may ask for."""
+    blueprint = Blueprint.of(plan)
+    table = blueprint.table
+    middle = NormalDist()
+    return {
+        "task_id": plan.task_id,
+        "canary": canary(plan.task_id),
+        "id_column": table.id_column,
+        "id_prefix": table.id_prefix,
+        "target": plan.target,
+        "classes": list(blueprint.classes),
+        "kind": plan.submission.kind,
+        "metric": plan.metric,
+        "rule": blueprint.rule,
+        "noise": blueprint.rule.noise,
+        "columns": table.columns,
+        "n_causes": len(table.groups()),
+        "missing": {column.name: column.missing for column in table.columns if column.missing},
+        "numeric": [column.name for column in table.columns if isinstance(column, NumericColumn)],
+        "categorical": [column.name for column in table.categorical()],
+        "ordinal": {column.name: list(column.levels) for column in table.ordinal()},
+        "dates": [column.name for column in table.dates()],
+        "normal_quantiles": [round(middle.inv_cdf((k + 0.5) / QUANTILES), 6) for k in range(QUANTILES)],
+    }

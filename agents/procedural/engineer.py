@@ -1,0 +1,36 @@
+"""The procedural MLOps Engineer: writes a standalone evaluator that carries the metric's own source."""
+
+from __future__ import annotations
+
+import inspect
+from pathlib import Path
+
+from sandmle.agents.procedural._render import facts, render
+from sandmle.agents.roles import Feedback, TaskPlan
+from sandmle.eval.metrics import get_metric
+from sandmle.files import write_text
+from sandmle.task import Thresholds
+
+__all__ = ["ProceduralEngineer"]
+
+
+class ProceduralEngineer:
+    """Renders ``evaluator.py`` from its template; the keys it prints are those of the authors' released tasks."""
+
+    async def write_evaluator(
+        self, plan: TaskPlan, thresholds: Thresholds, workdir: Path, feedback: Feedback | None
+    ) -> None:
+        """Write ``provenance/evaluator.py``; the template is the same at every attempt."""
+        metric = get_metric(plan.metric)
+        domain = (0.0, 1.0) if metric.prediction in ("probability", "class_probabilities") else metric.domain
+        text = render(
+            "evaluator.py.j2",
+            **facts(plan),
+            prediction_columns=list(plan.submission.prediction_columns),
+            domain=domain,
+            lower_is_better=metric.lower_is_better,
+            thresholds=thresholds,
+            metric_source=inspect.getsource(metric.score),
+            metric_function=metric.score.__name__,
+        )
+        write_text(workdir / "provenance" / "evaluator.py", text)

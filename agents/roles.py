@@ -1,0 +1,124 @@
+"""The synthesis team: what each role is asked for. The procedural team implements it; a language model may too.
+
+Vocabulary:
+    plan        what the Data Strategist decides: domain, columns, hidden rule, metric, sizes
+    workdir     the folder of one candidate, laid out like the task that it may become
+    feedback    why the role's last work was sent back, with measured numbers; None the first time
+
+Roles write files into the workdir; they neither run nor judge them. Whatever they write is run in a sandbox.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, Protocol
+
+from pydantic import Field
+
+from sandmle.eval.acceptance import Calibration
+from sandmle.record import Record
+from sandmle.seeds import Seed
+from sandmle.task import Modality, ProblemType, StructuralDNA, SubmissionFormat, Thresholds
+
+__all__ = [
+    "BASELINE_RUNGS",
+    "DataStrategist",
+    "Feedback",
+    "MLDeveloper",
+    "MLOpsEngineer",
+    "Role",
+    "TaskPlan",
+    "Team",
+    "TechnicalWriter",
+]
+
+Role = Literal["strategist", "developer", "engineer", "writer"]
+BASELINE_RUNGS = ("dummy", "linear", "trees", "blend", "informed")
+
+
+class TaskPlan(Record):
+    """What the Data Strategist decides on one draw.
+
+    Attributes:
+        task_id: id of the task that this candidate may become; ``candidate`` is its index in the batch.
+        train_seeds: seeds of the training redraws; the first makes the published training set.
+        test_seed: seed of the hidden test set.
+        n_train: training rows; ``n_test`` hidden test rows.
+        rule_terms: the readable terms of the hidden rule, which no brief may contain.
+        details: what the team itself needs to carry on, as JSON (schema, rule, domain).
+    """
+
+    task_id: str
+    candidate: Annotated[int, Field(ge=0)]
+    title: str
+    modality: Modality
+    problem_type: ProblemType
+    metric: str
+    target: str
+    submission: SubmissionFormat
+    dna: StructuralDNA
+    train_seeds: tuple[int, ...] = Field(min_length=1)
+    test_seed: int
+    n_train: Annotated[int, Field(ge=20)]
+    n_test: Annotated[int, Field(ge=100)]
+    rule_terms: tuple[str, ...]
+    details: Mapping[str, Any]
+
+
+class Feedback(Record):
+    """Why work came back.
+
+    Attributes:
+        attempt: how often this role has worked on this candidate already, from 1.
+        problem: one sentence for a person or a model.
+        calibration: the measured scores, where the baselines ran.
+    """
+
+    attempt: Annotated[int, Field(ge=1)]
+    problem: str
+    calibration: Calibration | None = None
+
+
+class DataStrategist(Protocol):
+    """Reads a seed and decides what to make of it."""
+
+    async def plan(self, seed: Seed, candidate: int) -> TaskPlan:
+        """Draw a candidate; the same seed and index always give the same plan."""
+        ...
+
+
+class MLDeveloper(Protocol):
+    """Writes the generator and the baselines."""
+
+    async def develop(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> TaskPlan:
+        """Write ``provenance/{rule.json,generate.py,baselines/*.py}``; returns the plan with what was adjusted."""
+        ...
+
+
+class MLOpsEngineer(Protocol):
+    """Writes the evaluator."""
+
+    async def write_evaluator(
+        self, plan: TaskPlan, thresholds: Thresholds, workdir: Path, feedback: Feedback | None
+    ) -> None:
+        """Write ``provenance/evaluator.py``."""
+        ...
+
+
+class TechnicalWriter(Protocol):
+    """Writes the brief."""
+
+    async def write_brief(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> None:
+        """Write ``prepared/public/description.md``."""
+        ...
+
+
+class Team(Protocol):
+    """One player for each role; ``kind`` is recorded in the manifest."""
+
+    kind: Literal["procedural", "llm"]
+    strategist: DataStrategist
+    developer: MLDeveloper
+    engineer: MLOpsEngineer
+    writer: TechnicalWriter
