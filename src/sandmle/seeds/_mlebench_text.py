@@ -33,7 +33,8 @@ MODALITY_WORDS: dict[Modality, str] = {
     "audio": r"audio|wav|flac|mp3|aiff?|sounds?|speech",
     "text": r"texts?|sentences?|tweets?|comments?|essays?|questions?|answers?|words?|phrases?|documents?",
 }
-CLEAR_COUNT = 5
+LINKS = re.compile(r"!\[[^\]]*\]\([^)]*\)|https?://\S+")
+CLEAR_COUNT = 4
 CLEAR_RATIO = 3
 
 SEVERAL_LABELS = re.compile(r"multi-?label|column-?wise|each (predicted )?column|averaged? (over|of|across)", re.I)
@@ -53,10 +54,9 @@ def is_loss(grader: str) -> bool:
 
 
 def guess_modality(description: str) -> Modality | None:
-    """The modality whose words clearly prevail in ``description``."""
-    counts = {
-        modality: len(re.findall(rf"\b({words})\b", description, re.I)) for modality, words in MODALITY_WORDS.items()
-    }
+    """The modality whose words clearly prevail in ``description``, links and embedded pictures aside."""
+    text = LINKS.sub(" ", description)
+    counts = {modality: len(re.findall(rf"\b({words})\b", text, re.I)) for modality, words in MODALITY_WORDS.items()}
     (first, most), (_, second) = sorted(counts.items(), key=lambda item: -item[1])[:2]
     return first if most >= CLEAR_COUNT and most >= CLEAR_RATIO * second else None
 
