@@ -6,6 +6,7 @@ import json
 import math
 
 from sandmle.errors import BadInput
+from sandmle.eval.grading.human_rank import human_rank
 from sandmle.task import Task
 
 __all__ = ["board_position", "task_board"]
@@ -34,7 +35,5 @@ def task_board(task: Task) -> tuple[float, ...]:
 
 
 def board_position(score: float, board: tuple[float, ...], *, lower_is_better: bool) -> int:
-    """The first 1-based rank whose board score is beaten or tied, else ``len(board) + 1`` (MLE-Dojo's HumanRank)."""
-    sign = -1.0 if lower_is_better else 1.0
-    ranks = (rank for rank, other in enumerate(board, start=1) if sign * score >= sign * other)
-    return next(ranks, len(board) + 1)
+    """The first 1-based rank whose board score is beaten or tied, else ``len(board) + 1``."""
+    return round(len(board) * (1 - human_rank(score, board, lower_is_better=lower_is_better))) + 1

@@ -36,7 +36,7 @@ _ENTITY = {"<": "&lt;", "[": "&#91;"}
 
 
 def plain_text(text: str) -> str:
-    """``text`` without terminal codes, invisible and control characters; line ends become ``\\n``."""
+    r"""``text`` without terminal codes, invisible and control characters; line ends become ``\\n``."""
     text = _ANSI.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
     return _CONTROL.sub("", text)
 

@@ -1,7 +1,7 @@
 """What an agent may do: the tools ``python`` and ``score``, bound to one task, one sandbox and one protocol.
 
-The runner opens a session and hands it to a scaffold. The tools take no path and no task id, so whatever a model writes,
-it acts on its own episode alone. Grades are typed records that the session keeps; they never come from text.
+The runner opens a session and hands it to a scaffold. The tools take no path and no task id, so whatever a model
+writes, it acts on its own episode alone. Grades are typed records that the session keeps; they never come from text.
 
     session = await AgentSession.open(task, backend, "clean")
     async with session:
@@ -17,15 +17,15 @@ Vocabulary:
 from __future__ import annotations
 
 import asyncio
-import csv
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
 from sandmle.agents._board import board_position, task_board
 from sandmle.agents.observation import escape_control, observe_step, plain_text
+from sandmle.canary import canary
 from sandmle.errors import InfraError
-from sandmle.eval.grading import MAX_BYTES, grade_bytes
+from sandmle.eval.grading import MAX_BYTES, grade_bytes, invalid_report
 from sandmle.files import hash_tree
 from sandmle.grades import GradeError, GradeReport
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxLimits, SandboxSpec
@@ -107,7 +107,7 @@ class AgentSession:
         self.calls = 0
         self._sandbox = sandbox
         self._board = task_board(task) if protocol == "dojo" else ()
-        self._canary = _canary(task)
+        self._canary = canary(task.id)
         self._steps = 0
         self._latest: Attempt | None = None
         self._scored: Attempt | None = None
@@ -180,12 +180,12 @@ class AgentSession:
 
     def watch(self, *texts: str) -> None:
         """Flag the episode as ``leaked`` if a text holds the canary of the hidden labels."""
-        self.leaked = self.leaked or (self._canary is not None and any(self._canary in text for text in texts))
+        self.leaked = self.leaked or any(self._canary in text for text in texts)
 
     def selected(self) -> Attempt | None:
         """The submission that counts by the protocol, None if there is none.
 
-        ``clean`` and ``train``: the last valid one; ``paper``: the last scored; ``dojo``: the best, the first of equals.
+        ``clean`` and ``train``: the last valid one; ``paper``: the last scored; ``dojo``: the first of the best.
         """
         match self.protocol:
             case "paper":
@@ -197,13 +197,15 @@ class AgentSession:
                 return self._archive[-1] if self._archive else None
 
     def grade(self) -> GradeReport:
-        """The episode's grade: that of the selected submission, else the fault of the last attempt, else ``missing``."""
+        """The grade of the selected submission, else the fault of the last attempt, else ``missing``."""
         selected = self.selected()
         if selected is not None:
             return selected.report
         if self._latest is not None and not self._latest.report.valid:
             return self._latest.report
-        return self._fault(GradeError.MISSING, f"no {SUBMISSION} counts under protocol {self.protocol}")
+        return invalid_report(
+            self.task.manifest, GradeError.MISSING, f"no {SUBMISSION} counts under protocol {self.protocol}"
+        )
 
     async def aclose(self) -> None:
         """Close the sandbox and check that the task's public data are what they were.
@@ -235,7 +237,9 @@ class AgentSession:
             return None
         except ValueError as error:
             code = GradeError.TOO_LARGE if "large" in str(error) else GradeError.NOT_REGULAR
-            self._latest = Attempt(self._steps, b"", self._fault(code, f"{SUBMISSION} could not be read"))
+            self._latest = Attempt(
+                self._steps, b"", invalid_report(self.task.manifest, code, f"{SUBMISSION} could not be read")
+            )
             return self._latest
         self.watch(data.decode("utf-8", "replace"))
         report = await asyncio.to_thread(grade_bytes, self.task, data)
@@ -243,17 +247,6 @@ class AgentSession:
         if report.valid:
             self._archive.append(self._latest)
         return self._latest
-
-    def _fault(self, error: GradeError, detail: str) -> GradeReport:
-        manifest = self.task.manifest
-        return GradeReport(
-            task_id=manifest.id,
-            metric=manifest.metric,
-            lower_is_better=manifest.lower_is_better,
-            error=error,
-            detail=detail,
-            thresholds=manifest.thresholds,
-        )
 
     def _verdict(self, report: GradeReport) -> str:
         """The one line that the protocol allows about a submission."""
@@ -272,12 +265,3 @@ class AgentSession:
             rank = board_position(report.score, self._board, lower_is_better=report.lower_is_better)
             return f"[submission: valid] score: {report.score:.6g}; position {rank} of {len(self._board)} on the board"
         return "[submission: valid]"
-
-
-def _canary(task: Task) -> str | None:
-    """The constant in the last column of the hidden labels, None where a task (of MLE-bench) has none."""
-    try:
-        with task.answers.open(encoding="utf-8", newline="") as stream:
-            return next(csv.DictReader(stream), {}).get("canary")
-    except OSError:
-        return None

@@ -1,0 +1,18 @@
+"""Scripted policies: real baselines that are chat models and need no endpoint.
+
+Each speaks the full turn protocol and knows only the conversation: it looks at the public folder, writes a complete
+script for what it saw, asks for the score, falls back to a simpler script after an error, and answers. Deterministic.
+
+    dummy       the best constant: commonest class, class shares, mean or median
+    linear      ridge or logistic regression, regularisation by cross-validation
+    gbdt        histogram gradient boosting with settings for a few hundred rows
+    best        linear, gbdt, a random forest or their mean, chosen by its own cross-validation with the task's metric
+    informed    is handed the hidden rule's pipeline; it exists for calibration and is *privileged*
+
+Adding one is adding a file that calls ``register`` (and its name to ``_MODULES``).
+"""
+
+from sandmle.agents.chat.scripted._model import ScriptedChat
+from sandmle.agents.chat.scripted._registry import ScriptedPolicy, get_scripted, register, scripted_names
+
+__all__ = ["ScriptedChat", "ScriptedPolicy", "get_scripted", "register", "scripted_names"]
