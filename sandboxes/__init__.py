@@ -1,5 +1,6 @@
 """Sandboxes that run untrusted code behind one protocol."""
 
+from sandmle.sandboxes._local import LocalBackend
 from sandmle.sandboxes._protocol import (
     WORKSPACE,
     Capabilities,
@@ -9,4 +10,4 @@ from sandmle.sandboxes._protocol import (
     SandboxSpec,
 )
 
-__all__ = ["WORKSPACE", "Capabilities", "Sandbox", "SandboxBackend", "SandboxLimits", "SandboxSpec"]
+__all__ = ["WORKSPACE", "Capabilities", "LocalBackend", "Sandbox", "SandboxBackend", "SandboxLimits", "SandboxSpec"]

@@ -1,0 +1,161 @@
+# ruff: noqa: PTH, TID251
+"""Files of the workspace, handled with the rights of the code inside and without following any link.
+
+Each operation runs in a confined child of the init, so that no name the code chose reaches further than the code could.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import itertools
+import os
+import stat
+
+from . import wire
+from .confine import confine
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+__all__ = ["serve_file"]
+
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+_TEMPORARY = ".sandmle-writing"
+
+
+def serve_file(config: dict[str, Any], request: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    """Do one ``read``, ``write`` or ``remove``.
+
+    Returns:
+        an empty object and the bytes read; or ``error`` (missing, refused, system) with ``message`` and ``errno``.
+    """
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        try:
+            os.close(reader)
+            confine(config)
+            wire.write_frame(writer, *_attempt(config["workspace"], request, blob))
+        finally:
+            os._exit(0)
+    os.close(writer)
+    try:
+        return wire.read_frame(reader)
+    except EOFError:
+        return {"problem": "the file helper ended without an answer"}, b""
+    finally:
+        os.close(reader)
+        os.waitpid(pid, 0)
+
+
+def _attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    path = request["path"]
+    try:
+        *folders, name = path.split("/")
+        top = _descend(workspace, folders, make=request["op"] == "write")
+        if request["op"] == "read":
+            return {}, _read(top, name, path, request["max_bytes"])
+        if request["op"] == "write":
+            _write(top, name, blob)
+        else:
+            _remove(top, name)
+    except FileNotFoundError:
+        return ({"error": "missing", "message": f"{path}: no such file"} if request["op"] != "remove" else {}), b""
+    except ValueError as error:
+        return {"error": "refused", "message": str(error)}, b""
+    except OSError as error:
+        message = f"{path}: {error.strerror or error}"
+        return {"error": "system", "message": message, "errno": error.errno}, b""
+    return {}, b""
+
+
+def _descend(workspace: str, folders: list[str], *, make: bool) -> int:
+    top = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
+    for name in folders:
+        if make:
+            with contextlib.suppress(FileExistsError):
+                os.mkdir(name, 0o755, dir_fd=top)
+        mode = os.stat(name, dir_fd=top, follow_symlinks=False).st_mode
+        if not stat.S_ISDIR(mode):
+            raise ValueError(f"{'/'.join(folders)}: {name} is a link or a file, not a folder")
+        top = os.open(name, _FOLDER, dir_fd=top)
+    return top
+
+
+def _read(top: int, name: str, path: str, max_bytes: int) -> bytes:
+    try:
+        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=top)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EACCES):
+            raise ValueError(f"{path}: not a regular file that can be read") from error
+        raise
+    state = os.fstat(fd)
+    if not stat.S_ISREG(state.st_mode):
+        raise ValueError(f"{path}: not a regular file")
+    if state.st_size > max_bytes:
+        raise ValueError(f"{path}: {state.st_size} bytes, more than the {max_bytes} allowed")
+    with os.fdopen(fd, "rb") as stream:
+        return stream.read(state.st_size)
+
+
+def _write(top: int, name: str, data: bytes) -> None:
+    _remove(top, _TEMPORARY)
+    fd = os.open(_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=top)
+    try:
+        with os.fdopen(fd, "wb") as stream:
+            stream.write(data)
+        if _is_folder(top, name):
+            _remove(top, name)
+        os.rename(_TEMPORARY, name, src_dir_fd=top, dst_dir_fd=top)
+    except OSError:
+        _remove(top, _TEMPORARY)
+        raise
+
+
+def _is_folder(top: int, name: str) -> bool:
+    try:
+        return stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode)
+    except FileNotFoundError:
+        return False
+
+
+def _remove(top: int, name: str) -> None:
+    """Remove a file, link or folder; sub-folders are moved up first, so that no depth is too deep."""
+    if not _is_folder(top, name):
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(name, dir_fd=top)
+        return
+    folder = _open_own(top, name)
+    numbers = itertools.count()
+    while names := os.listdir(folder):
+        for child in names:
+            if _is_folder(folder, child):
+                _dissolve(folder, child, numbers)
+            else:
+                os.unlink(child, dir_fd=folder)
+    os.close(folder)
+    os.rmdir(name, dir_fd=top)
+
+
+def _dissolve(folder: int, child: str, numbers: Iterator[int]) -> None:
+    """Remove the folder ``child`` of ``folder``, moving its own folders up into ``folder``."""
+    inner = _open_own(folder, child)
+    for name in os.listdir(inner):
+        if _is_folder(inner, name):
+            os.close(_open_own(inner, name))
+            moved = f".moved-{os.getpid()}-{next(numbers)}"
+            os.rename(name, moved, src_dir_fd=inner, dst_dir_fd=folder)
+        else:
+            os.unlink(name, dir_fd=inner)
+    os.close(inner)
+    os.rmdir(child, dir_fd=folder)
+
+
+def _open_own(top: int, name: str) -> int:
+    """Open a folder that its owner may have closed to himself."""
+    with contextlib.suppress(PermissionError):
+        os.chmod(name, 0o700, dir_fd=top)
+    return os.open(name, _FOLDER, dir_fd=top)

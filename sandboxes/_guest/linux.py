@@ -1,0 +1,196 @@
+"""The Linux system calls that Python does not wrap, through ctypes, on x86-64 and aarch64.
+
+Every function raises OSError with the call's name and arguments when the kernel refuses.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+
+__all__ = [
+    "CLONE_NEWCGROUP",
+    "CLONE_NEWIPC",
+    "CLONE_NEWNET",
+    "CLONE_NEWNS",
+    "CLONE_NEWPID",
+    "CLONE_NEWUSER",
+    "CLONE_NEWUTS",
+    "MACHINE",
+    "become_subreaper",
+    "bind",
+    "die_with_parent",
+    "drop_bounding_set",
+    "drop_capabilities",
+    "forbid_new_privileges",
+    "loopback_up",
+    "mount_private",
+    "mount_proc",
+    "mount_tmpfs",
+    "pivot_root",
+    "set_dumpable",
+    "set_filter",
+    "set_hostname",
+    "set_mount_attributes",
+    "unmount",
+    "unshare",
+]
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWCGROUP = 0x02000000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MACHINE = os.uname().machine
+
+_MS_NOSUID, _MS_NODEV, _MS_NOEXEC, _MS_BIND, _MS_REC, _MS_PRIVATE = 2, 4, 8, 4096, 16384, 1 << 18
+_MNT_DETACH = 2
+_AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
+_ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_NOEXEC = 1, 2, 4, 8
+_PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_SECCOMP_MODE_FILTER = 2
+_SIGKILL = 9
+_SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
+_SYS_MOUNT_SETATTR = 442  # the same number on every architecture
+_CAPABILITY_VERSION_3 = 0x20080522
+_AF_INET, _SOCK_DGRAM, _SIOCSIFFLAGS, _IFF_UP = 2, 2, 0x8914, 1
+
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def _check(result: int, what: str) -> int:
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{what}: {os.strerror(number)}")
+    return result
+
+
+def _prctl(option: int, argument: int = 0) -> int:
+    word = ctypes.c_ulong
+    return int(_libc.prctl(option, word(argument), word(0), word(0), word(0)))
+
+
+def unshare(flags: int) -> None:
+    """Leave the namespaces named by the CLONE_NEW* flags; a new pid namespace holds the next child."""
+    _check(_libc.unshare(flags), f"unshare {flags:#x}")
+
+
+def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
+    encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind)]
+    options = None if data is None else data.encode()
+    _check(_libc.mount(*encoded, ctypes.c_ulong(flags), options), f"mount {kind or source} on {target}")
+
+
+def mount_private() -> None:
+    """Stop mounts of this namespace from reaching the host."""
+    _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
+
+
+def mount_tmpfs(target: str, *, mib: int, mode: int, uid: int = 0, inodes: int = 100_000) -> None:
+    """Mount an empty in-memory file system of bounded size and number of files."""
+    options = f"size={mib}m,mode={mode:o},uid={uid},gid={uid},nr_inodes={inodes}"
+    _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+
+
+def mount_proc(target: str) -> None:
+    """Mount the process tree of the current pid namespace."""
+    _mount("proc", target, "proc", _MS_NOSUID | _MS_NODEV | _MS_NOEXEC)
+
+
+def bind(source: str, target: str) -> None:
+    """Show ``source`` and what is mounted below it at ``target``."""
+    _mount(source, target, None, _MS_BIND | _MS_REC)
+
+
+class _MountAttributes(ctypes.Structure):
+    _fields_ = (
+        ("set", ctypes.c_uint64),
+        ("clear", ctypes.c_uint64),
+        ("propagation", ctypes.c_uint64),
+        ("userns", ctypes.c_uint64),
+    )
+
+
+def set_mount_attributes(target: str, *, read_only: bool, devices: bool = False) -> None:
+    """Forbid setuid programs (and writing, and devices) on a mount and all mounts below it. Needs Linux 5.12."""
+    flags = _ATTR_NOSUID | (_ATTR_RDONLY if read_only else 0) | (_ATTR_NOEXEC if devices else _ATTR_NODEV)
+    wanted = _MountAttributes(flags, 0, 0, 0)
+    pointer, size = ctypes.byref(wanted), ctypes.c_size_t(ctypes.sizeof(wanted))
+    result = _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, pointer, size)
+    _check(result, f"mount_setattr {target}")
+
+
+def pivot_root(new: str, old: str) -> None:
+    """Make the mount ``new`` the root and hang the old root at ``old``, a folder below ``new``."""
+    _check(_libc.syscall(_SYS_PIVOT_ROOT[MACHINE], os.fsencode(new), os.fsencode(old)), "pivot_root")
+
+
+def unmount(target: str) -> None:
+    """Take a mount and all below it out of the tree."""
+    _check(_libc.umount2(os.fsencode(target), _MNT_DETACH), f"umount {target}")
+
+
+def set_hostname(name: str) -> None:
+    """Name the machine in this uts namespace."""
+    _check(_libc.sethostname(name.encode(), len(name)), "sethostname")
+
+
+def loopback_up() -> None:
+    """Bring up ``lo`` in a new network namespace, so that programs can talk to themselves."""
+    fd = _check(_libc.socket(_AF_INET, _SOCK_DGRAM, 0), "socket")
+    try:
+        request = ctypes.create_string_buffer(struct.pack("16sh14s", b"lo", _IFF_UP, b""))
+        _check(_libc.ioctl(fd, ctypes.c_ulong(_SIOCSIFFLAGS), request), "bring up lo")
+    finally:
+        os.close(fd)
+
+
+def die_with_parent() -> None:
+    """Be killed when the parent dies. Forgotten at fork and when the user changes."""
+    _check(_prctl(_PR_SET_PDEATHSIG, _SIGKILL), "PR_SET_PDEATHSIG")
+
+
+def become_subreaper() -> None:
+    """Adopt orphaned descendants, so that they can be found and reaped without a pid namespace."""
+    _check(_prctl(_PR_SET_CHILD_SUBREAPER, 1), "PR_SET_CHILD_SUBREAPER")
+
+
+def set_dumpable(dumpable: bool) -> None:
+    """Whether processes of the same user may look into this one (memory, environment, descriptors)."""
+    _check(_prctl(_PR_SET_DUMPABLE, int(dumpable)), "PR_SET_DUMPABLE")
+
+
+def forbid_new_privileges() -> None:
+    """Let no program that is executed from here on gain rights."""
+    _check(_prctl(_PR_SET_NO_NEW_PRIVS, 1), "PR_SET_NO_NEW_PRIVS")
+
+
+def drop_capabilities() -> None:
+    """Empty the effective, permitted and inheritable sets."""
+    header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
+    _check(_libc.capset(header, ctypes.create_string_buffer(bytes(24))), "capset")
+
+
+def drop_bounding_set() -> None:
+    """Make it impossible to ever get a capability again, as far as this process may decide that."""
+    capability = 0
+    while _prctl(_PR_CAPBSET_DROP, capability) == 0:
+        capability += 1
+
+
+class _FilterProgram(ctypes.Structure):
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_void_p))
+
+
+def set_filter(program: bytes) -> None:
+    """Install a seccomp filter, 8 bytes an instruction, for this process and all its descendants."""
+    instructions = ctypes.create_string_buffer(program, len(program))
+    wanted = _FilterProgram(len(program) // 8, ctypes.addressof(instructions))
+    word = ctypes.c_ulong
+    result = _libc.prctl(_PR_SET_SECCOMP, word(_SECCOMP_MODE_FILTER), ctypes.byref(wanted), word(0), word(0))
+    _check(result, "PR_SET_SECCOMP")
