@@ -1,0 +1,58 @@
+"""Print the tests that were skipped and fail on one that nobody expects.
+
+    python .ci/check_skips.py JUNIT_XML EXPECTED_SKIPS
+
+A line of EXPECTED_SKIPS is ``pattern # reason``: a skip is expected if ``test id: message`` contains a pattern.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from xml.etree import ElementTree
+
+__all__ = ["expected_skips", "main", "skipped_tests"]
+
+
+def expected_skips(path: Path) -> dict[str, str]:
+    """Reason by pattern.
+
+    Raises:
+        SystemExit: a line has no pattern or no reason.
+    """
+    reasons = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip() or line.startswith("#"):
+            continue
+        pattern, _, reason = line.partition(" # ")
+        if not pattern.strip() or not reason.strip():
+            raise SystemExit(f"{path}:{number}: write `pattern # reason`")
+        reasons[pattern.strip()] = reason.strip()
+    return reasons
+
+
+def skipped_tests(path: Path) -> list[str]:
+    """``test id: message`` of every skipped test in a JUnit XML report (expected failures are not skips)."""
+    skips = []
+    for case in ElementTree.parse(path).iter("testcase"):
+        for skip in case.iter("skipped"):
+            if skip.get("type") != "pytest.xfail":
+                where = f"{case.get('classname')}.{case.get('name')}".strip(".")
+                skips.append(f"{where}: {skip.get('message')}")
+    return skips
+
+
+def main(report: str, expected: str) -> int:
+    """Print every skip with its reason; 1 if one is not expected."""
+    reasons = expected_skips(Path(expected))
+    unexpected = 0
+    for skip in skipped_tests(Path(report)):
+        reason = next((why for pattern, why in reasons.items() if pattern in skip), None)
+        unexpected += reason is None
+        print(f"{'SKIP NOT EXPECTED' if reason is None else 'skip'}  {skip}" + (f"  [{reason}]" if reason else ""))
+    print(f"{unexpected} skips that nobody expects")
+    return int(unexpected > 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(*sys.argv[1:]))
