@@ -1,4 +1,4 @@
-# ruff: noqa: PTH, TID251
+# ruff: noqa: PTH123, TID251
 """Gives up every right: what a child of the init does to itself before untrusted code or file names act in it."""
 
 from __future__ import annotations

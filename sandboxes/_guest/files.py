@@ -1,4 +1,4 @@
-# ruff: noqa: PTH, TID251
+# ruff: noqa: PTH208, TID251
 """Files of the workspace, handled with the rights of the code inside and without following any link.
 
 Each operation runs in a confined child of the init, so that no name the code chose reaches further than the code could.

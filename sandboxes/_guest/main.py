@@ -1,4 +1,4 @@
-# ruff: noqa: PTH, TID251
+# ruff: noqa: PTH103, PTH118, PTH120, PTH123, TID251
 """The init of a sandbox: enters the namespaces, builds the root, then serves the host until it hangs up.
 
 With namespaces there are two processes: the one the host started, which only waits, and its child, pid 1 inside, whose

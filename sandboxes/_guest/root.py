@@ -1,4 +1,4 @@
-# ruff: noqa: PTH, TID251
+# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH112, PTH120, PTH123, PTH211, TID251
 """The file system that code sees: a new in-memory root with what Python needs and nothing of the user's.
 
 Layout while it is built, as seen by the init::

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH
+# ruff: noqa: PTH101, PTH103, PTH115, PTH118, PTH123, PTH211
 """Copies of inputs, for where an input can't be mounted as it is.
 
 That is the case without namespaces, and for files that only their owner may read while code runs as another user.

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH, TID251
+# ruff: noqa: PTH123, PTH208, TID251
 """One step: start the script, read what it prints, end it and everything it started.
 
 A step ends when its main process does, or at the deadline, or when the host cancels it; never on the end of the output,
