@@ -1,0 +1,156 @@
+"""Does a task's own ``evaluator.py`` agree with the grader, on valid submissions and on broken ones?
+
+The caller runs the evaluator; this file supplies the submissions and compares what it printed.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from sandmle.eval.acceptance._evidence import Verdict
+from sandmle.grades import GradeReport
+from sandmle.task import TIERS, SubmissionFormat
+
+__all__ = ["bad_submissions", "judge_evaluator", "random_submissions"]
+
+TOLERANCE = 1e-12
+
+
+def bad_submissions(sample: pd.DataFrame, submission: SubmissionFormat) -> dict[str, bytes]:
+    """Submissions that no grader may score, as the bytes of a CSV file, by the name of their fault."""
+    last, ids = submission.prediction_columns[-1], submission.id_column
+    longer = pd.concat([sample, sample.tail(1).assign(**{ids: "no-such-row"})], ignore_index=True)
+    cased = {name: name.swapcase() for name in (*submission.prediction_columns, ids) if name.swapcase() != name}
+    frames = {
+        "missing_column": sample.drop(columns=last),
+        "duplicate_ids": pd.concat([sample, sample.head(1)], ignore_index=True),
+        "missing_rows": sample.iloc[1:],
+        "extra_rows": longer,
+        "not_a_number": _with_first(sample, last, float("nan")),
+        "text": _with_first(sample, last, "certainly"),
+        "header_only": sample.head(0),
+    }
+    if cased:
+        frames["column_case"] = sample.rename(columns=dict([next(iter(cased.items()))]))
+    return {name: _csv(frame) for name, frame in frames.items()} | {"empty": b""}
+
+
+def random_submissions(
+    sample: pd.DataFrame,
+    submission: SubmissionFormat,
+    n: int,
+    seed: int,
+    domain: tuple[float, float] = (-np.inf, np.inf),
+) -> list[bytes]:
+    """``n`` valid submissions of random predictions, as the bytes of CSV files; every other one has its rows shuffled.
+
+    Args:
+        sample: the sample submission.
+        submission: the format.
+        n: how many.
+        seed: of the generator.
+        domain: closed interval of allowed numbers.
+    """
+    rng = np.random.default_rng(seed)
+    found = []
+    for index in range(n):
+        frame = sample[[submission.id_column]].copy()
+        values = _random_columns(rng, sample, submission, domain)
+        for name, column in zip(submission.prediction_columns, values, strict=True):
+            frame[name] = column
+        found.append(_csv(frame.iloc[rng.permutation(len(frame))] if index % 2 else frame))
+    return found
+
+
+def _random_columns(
+    rng: np.random.Generator, sample: pd.DataFrame, submission: SubmissionFormat, domain: tuple[float, float]
+) -> list[Any]:
+    n, classes = len(sample), submission.classes
+    if submission.kind == "label":
+        return [[classes[k] for k in rng.integers(len(classes), size=n)]]
+    if submission.kind == "probability":
+        return [rng.random(n)]
+    if submission.kind == "class_probabilities":
+        return list(rng.dirichlet(np.ones(len(classes)), n).T)
+    shown = sample[submission.prediction_columns[0]].to_numpy(np.float64)
+    spread = max(float(np.abs(shown).mean()), 1.0)
+    return [np.clip(shown + spread * rng.normal(size=n), *domain)]
+
+
+def _with_first(sample: pd.DataFrame, column: str, value: object) -> pd.DataFrame:
+    values = sample[column].astype(object).copy()
+    values.iloc[0] = value
+    return sample.assign(**{column: values})
+
+
+def _csv(frame: pd.DataFrame) -> bytes:
+    return frame.to_csv(index=False, lineterminator="\n").encode()
+
+
+def judge_evaluator(expected: Sequence[GradeReport], printed: Sequence[str]) -> Verdict:
+    """Compare what ``evaluator.py`` printed with the grader's reports of the same submissions, in the same order.
+
+    For a valid submission it prints one JSON object whose score, direction and four thresholds are the grader's (to
+    1e-12, relative above 1); for any other, one whose ``score`` is null and whose ``error`` is a text.
+    """
+    if len(expected) != len(printed):
+        raise ValueError(f"{len(expected)} reports but {len(printed)} outputs")
+    worst, faults = 0.0, []
+    for index, (report, text) in enumerate(zip(expected, printed, strict=True)):
+        answer = _parse(text)
+        if answer is None:
+            faults.append(f"submission {index}: printed no JSON object but {text.strip()[:80]!r}")
+        elif report.score is None:
+            faults += [f"submission {index} ({report.error}): {fault}" for fault in _bad_faults(answer)]
+        else:
+            differences = _differences(report, answer)
+            worst = max([worst, *(gap for gap in differences.values() if np.isfinite(gap))])
+            faults += [
+                f"submission {index}: {name} is {answer.get(name)!r}, the grader says {_wanted(report)[name]!r}"
+                for name, gap in differences.items()
+                if not gap <= TOLERANCE
+            ]
+    more = f" (and {len(faults) - 1} more)" if len(faults) > 1 else ""
+    numbers = {"compared": float(len(printed)), "worst_difference": worst, "faults": float(len(faults))}
+    return Verdict(probe="evaluator", passed=not faults, reason=faults[0] + more if faults else "", numbers=numbers)
+
+
+def _parse(text: str) -> Mapping[str, Any] | None:
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return None
+    return answer if isinstance(answer, dict) else None
+
+
+def _bad_faults(answer: Mapping[str, Any]) -> list[str]:
+    if "score" not in answer or answer["score"] is not None:
+        return [f"score is {answer.get('score', 'absent')!r}, not null"]
+    error = answer.get("error")
+    return [] if isinstance(error, str) and error else ["no text under 'error'"]
+
+
+def _wanted(report: GradeReport) -> dict[str, Any]:
+    wanted: dict[str, Any] = {"score": report.score, "is_lower_better": report.lower_is_better}
+    for tier in TIERS:
+        wanted[f"{tier.value}_threshold"] = getattr(report.thresholds, tier.value) if report.thresholds else None
+    return wanted
+
+
+def _differences(report: GradeReport, answer: Mapping[str, Any]) -> dict[str, float]:
+    """Difference of each key, relative above 1; infinite where absent or of another type."""
+    found = {}
+    for name, value in _wanted(report).items():
+        given = answer.get(name)
+        if name not in answer:
+            found[name] = np.inf
+        elif isinstance(value, float) and isinstance(given, (int, float)) and not isinstance(given, bool):
+            found[name] = abs(given - value) / max(1.0, abs(value))
+        else:
+            found[name] = 0.0 if given is value else np.inf
+    return found
