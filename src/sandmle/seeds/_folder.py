@@ -209,9 +209,7 @@ def _read_csv(path: Path, text_column: str | None, n_rows: int | None) -> pd.Dat
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", pd.errors.ParserWarning)
-            return pd.read_csv(
-                path, dtype=dtype, nrows=n_rows, index_col=False, encoding="utf-8-sig", float_precision="round_trip"
-            )
+            return pd.read_csv(path, dtype=dtype, nrows=n_rows, index_col=False, encoding="utf-8-sig")
     except pd.errors.EmptyDataError as error:
         raise BadInput(f"{path}: empty") from error
     except (OSError, ValueError, pd.errors.ParserWarning) as error:

@@ -27,16 +27,16 @@ _NUMBERS: tuple[ProblemType, ...] = ("regression",)
 
 METRICS: dict[str, MetricFacts] = {
     "accuracy": MetricFacts("Accuracy", False, "label", _CLASSES),
-    "macro_f1": MetricFacts("Macro-averaged F1", False, "label", _CLASSES),
+    "macro_f1": MetricFacts("Macro-averaged F1 score", False, "label", _CLASSES),
     "mcc": MetricFacts("Matthews correlation coefficient", False, "label", _CLASSES),
-    "quadratic_kappa": MetricFacts("Quadratic weighted kappa", False, "label", _CLASSES),
+    "quadratic_kappa": MetricFacts("Quadratic weighted kappa", False, "label", ("multiclass",)),
     "log_loss": MetricFacts("Log loss", True, "probability", ("binary",)),
-    "multiclass_log_loss": MetricFacts("Multiclass log loss", True, "class_probabilities", ("multiclass",)),
+    "multiclass_log_loss": MetricFacts("Multi-class log loss", True, "class_probabilities", _CLASSES),
     "roc_auc": MetricFacts("Area under the ROC curve", False, "probability", ("binary",)),
     "rmse": MetricFacts("Root mean squared error", True, "number", _NUMBERS),
     "mae": MetricFacts("Mean absolute error", True, "number", _NUMBERS),
     "rmsle": MetricFacts("Root mean squared logarithmic error", True, "number", _NUMBERS),
-    "r2": MetricFacts("Coefficient of determination (R²)", False, "number", _NUMBERS),
+    "r2": MetricFacts("Coefficient of determination (R2)", False, "number", _NUMBERS),
     "mape": MetricFacts("Mean absolute percentage error", True, "number", _NUMBERS),
     "smape": MetricFacts("Symmetric mean absolute percentage error", True, "number", _NUMBERS),
 }

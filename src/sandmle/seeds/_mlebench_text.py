@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 
-from sandmle.seeds._metrics import METRICS
 from sandmle.task import Modality, ProblemType
 
 __all__ = ["METRIC_NAMES", "guess_modality", "guess_problem", "is_loss"]
@@ -34,17 +33,17 @@ MODALITY_WORDS: dict[Modality, str] = {
     "text": r"texts?|sentences?|tweets?|comments?|essays?|questions?|answers?|words?|phrases?|documents?",
 }
 LINKS = re.compile(r"!\[[^\]]*\]\([^)]*\)|https?://\S+")
-CLEAR_COUNT = 4
+CLEAR_COUNT = 5
 CLEAR_RATIO = 3
 
 SEVERAL_LABELS = re.compile(r"multi-?label|column-?wise|each (predicted )?column|averaged? (over|of|across)", re.I)
-METRIC_PHRASES = {
-    "roc_auc": r"roc|receiver operating|area under",
-    "log_loss": r"log(arithmic)?[ -]?loss",
-    "multiclass_log_loss": r"log(arithmic)?[ -]?loss",
-    "rmse": r"root[ -]mean[ -]squared?|rmse",
-    "mae": r"mean absolute error|\bmae\b",
-    "quadratic_kappa": r"kappa",
+IMPLIED: dict[str, tuple[str, ProblemType]] = {
+    "roc_auc": (r"roc|receiver operating|area under", "binary"),
+    "log_loss": (r"log(arithmic)?[ -]?loss", "binary"),
+    "multiclass_log_loss": (r"log(arithmic)?[ -]?loss", "multiclass"),
+    "rmse": (r"root[ -]mean[ -]squared?|rmse", "regression"),
+    "mae": (r"mean absolute error|\bmae\b", "regression"),
+    "quadratic_kappa": (r"kappa", "multiclass"),
 }
 
 
@@ -63,8 +62,7 @@ def guess_modality(description: str) -> Modality | None:
 
 def guess_problem(metric: str, description: str) -> ProblemType | None:
     """The problem type, where ``metric`` implies one and ``description`` names that metric for a single label."""
-    phrase = METRIC_PHRASES.get(metric)
+    phrase, problem = IMPLIED.get(metric, (None, None))
     if phrase is None or SEVERAL_LABELS.search(description) or not re.search(phrase, description, re.I):
         return None
-    kinds = METRICS[metric].problem_types
-    return "multiclass" if metric == "quadratic_kappa" else kinds[0]
+    return problem

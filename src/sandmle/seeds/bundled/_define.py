@@ -136,6 +136,4 @@ def read_carried(
     path = carrier_folder(package, extra) / file
     if not path.is_file():
         raise EnvironmentProblem(f"{path}: the installed version of {package} lacks this file; {INSTALL[extra]}")
-    return pd.read_csv(
-        path, sep=separator, quotechar=quote, dtype=dict.fromkeys(text, str), float_precision="round_trip"
-    )
+    return pd.read_csv(path, sep=separator, quotechar=quote, dtype=dict.fromkeys(text, str))
