@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import FileIO
 from pathlib import Path
@@ -40,10 +40,15 @@ class Run:
 class RunWriter:
     """The one writer of a run folder; made by ``open_run``."""
 
-    def __init__(self, folder: Path, done: set[str], lines: FileIO) -> None:
+    def __init__(self, folder: Path, latest: dict[str, EpisodeSummary], lines: FileIO) -> None:
         self.folder = folder
-        self.done = done
+        self._done = {name: summary for name, summary in latest.items() if summary.status not in RUN_AGAIN}
         self._lines = lines
+
+    @property
+    def done(self) -> dict[str, EpisodeSummary]:
+        """The episodes that need not run again, by id."""
+        return dict(self._done)
 
     def add(self, episode: Episode, submission: bytes | None) -> EpisodeSummary:
         """Store a finished episode: transcript and graded submission first, then the line; synced when this returns.
@@ -58,7 +63,7 @@ class RunWriter:
                 write_bytes(self.folder / "submissions" / f"{episode.id}.csv", submission)
             _append(self._lines, summary.model_dump_json().encode() + b"\n")
         if summary.status not in RUN_AGAIN:
-            self.done.add(summary.id)
+            self._done[summary.id] = summary
         return summary
 
 
@@ -122,17 +127,18 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
         EnvironmentProblem: the folder can't be written to.
     """
     _refuse_foreign(folder)
-    with disk_errors(folder), folder_lock(folder):
-        _settle_record(folder, asked)
-        for name in ("transcripts", "submissions"):
-            (folder / name).mkdir(exist_ok=True)
-            _drop_leftovers(folder / name)
-        path = folder / "episodes.jsonl"
-        latest, whole = _read_lines(path)
-        with FileIO(path, "a") as lines:
+    with ExitStack() as stack:
+        with disk_errors(folder):
+            stack.enter_context(folder_lock(folder))
+            _settle_record(folder, asked)
+            for name in ("transcripts", "submissions"):
+                (folder / name).mkdir(exist_ok=True)
+                _drop_leftovers(folder / name)
+            path = folder / "episodes.jsonl"
+            latest, whole = _read_lines(path)
+            lines = stack.enter_context(FileIO(path, "a"))
             os.ftruncate(lines.fileno(), whole)
-            done = {name for name, summary in latest.items() if summary.status not in RUN_AGAIN}
-            yield RunWriter(folder, done, lines)
+        yield RunWriter(folder, latest, lines)
 
 
 def _refuse_foreign(folder: Path) -> None:

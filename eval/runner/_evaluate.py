@@ -1,0 +1,140 @@
+"""``aevaluate``: tasks x scaffolds x policies x repeats, bounded many at once, resumable."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.eval.runner._episode import EpisodePlan, run_episode
+from sandmle.eval.runner._prepare import Endpoint, Policies, Prepared, may_run_unisolated, prepare, run_record
+from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, RunWriter, open_run, read_run
+from sandmle.sandboxes import LocalBackend, SandboxBackend
+from sandmle.trajectory import EpisodeStatus
+
+__all__ = ["EpisodeFinished", "RunEvent", "RunStarted", "aevaluate"]
+
+_WAITING_PER_CORE = 4
+"""Episodes a core where a language model is waited for; only as many steps as cores run at once."""
+
+
+@dataclass(frozen=True)
+class RunStarted:
+    """The run has ``total`` episodes, of which those in ``done`` were finished by an earlier command."""
+
+    total: int
+    done: tuple[EpisodeSummary, ...]
+
+
+@dataclass(frozen=True)
+class EpisodeFinished:
+    """An episode is on disk."""
+
+    episode: EpisodeSummary
+
+
+RunEvent = RunStarted | EpisodeFinished
+OnEvent = Callable[[RunEvent], None]
+
+
+async def aevaluate(
+    settings: EvalSettings,
+    out: Path | str,
+    *,
+    on_event: OnEvent | None = None,
+    jobs: int | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    allow_unisolated: bool = False,
+) -> Run:
+    """Run an evaluation into the folder ``out``, or what is missing of it.
+
+    Episodes that ended in ``infra_error`` are run again. Cancelling stops at once, closes all sandboxes and keeps every
+    finished episode; the result is the same for any ``jobs``, and whether or not the run was interrupted.
+
+    Args:
+        settings: what to run.
+        out: new or empty, or the folder of the same run; ``repeats`` may have grown.
+        on_event: called in the event loop for each event; must return quickly.
+        jobs: episodes at once; None: one a core, four a core where a language model is waited for.
+        base_url: address of the language models' endpoint; None for the settings'.
+        api_key: its key, never written anywhere; None for the settings'.
+        allow_unisolated: run a language model's code even where this machine offers no isolation.
+
+    Returns:
+        The finished run, as ``read_run`` reads it.
+
+    Raises:
+        BadInput: unknown names, broken tasks, or ``out`` holds another run.
+        EnvironmentProblem: no isolation, disk full, key refused, or every episode failed for reasons of infrastructure.
+    """
+    if jobs is not None and jobs < 1:
+        raise BadInput(f"jobs must be at least 1, not {jobs}")
+    folder = Path(out)
+    endpoint = Endpoint(base_url, api_key)
+    prepared = await asyncio.to_thread(prepare, settings, endpoint)
+    unisolated = may_run_unisolated(prepared, allow_unisolated=allow_unisolated)
+    backend = LocalBackend(allow_unisolated=unisolated)
+    record = await asyncio.to_thread(_record, prepared, endpoint, backend, unisolated)
+    emit = on_event or (lambda _: None)
+    with open_run(folder, record) as writer:
+        plans = prepared.plans()
+        emit(RunStarted(len(plans), tuple(writer.done[plan.id] for plan, _ in plans if plan.id in writer.done)))
+        missing = deque((plan, model) for plan, model in plans if plan.id not in writer.done)
+        workers = min(jobs or _auto_jobs(prepared.policies), len(missing))
+        await _work_off(missing, workers, prepared.policies, backend, writer, emit)
+    run = read_run(folder)
+    _refuse_all_failed(run)
+    return run
+
+
+def _record(prepared: Prepared, endpoint: Endpoint, backend: LocalBackend, unisolated: bool) -> RunRecord:
+    """The run's record, once it is certain that its code may run here."""
+    found = backend.capabilities
+    if found.tier == "D" and not unisolated:
+        raise EnvironmentProblem(
+            f"this machine can't isolate the code of a language model ({found.detail}); use another machine, or accept"
+            " the risk with --allow-unisolated"
+        )
+    return run_record(prepared, found.tier, endpoint)
+
+
+def _auto_jobs(policies: Policies) -> int:
+    cores = os.cpu_count() or 1
+    return cores * _WAITING_PER_CORE if policies.shared else cores
+
+
+async def _work_off(
+    missing: deque[tuple[EpisodePlan, str]],
+    workers: int,
+    policies: Policies,
+    backend: SandboxBackend,
+    writer: RunWriter,
+    emit: OnEvent,
+) -> None:
+    """Run the episodes of ``missing`` in order, ``workers`` at once; the first error that needs the user ends all."""
+
+    async def work() -> None:
+        while missing:
+            plan, model = missing.popleft()
+            result = await run_episode(plan, policies.make(model, plan.task, plan.repeat), backend)
+            emit(EpisodeFinished(writer.add(result.episode, result.submission)))
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(workers):
+                group.create_task(work())
+    except ExceptionGroup as errors:
+        raise errors.exceptions[0] from errors
+
+
+def _refuse_all_failed(run: Run) -> None:
+    if run.episodes and all(episode.status is EpisodeStatus.INFRA_ERROR for episode in run.episodes):
+        raise EnvironmentProblem(
+            f"every episode failed for a reason of infrastructure, such as: {run.episodes[0].reason};"
+            " mend it and run the same command again"
+        )

@@ -1,0 +1,158 @@
+"""What an evaluation checks and resolves before the first episode, so that bad input leaves nothing behind."""
+
+from __future__ import annotations
+
+import platform
+from dataclasses import dataclass, field, replace
+from importlib.metadata import version
+from urllib.parse import urlsplit, urlunsplit
+
+from sandmle.agents.chat import Policy, make_policy
+from sandmle.errors import BadInput
+from sandmle.eval.runner._episode import EpisodePlan
+from sandmle.eval.runs import EvalSettings, RunRecord
+from sandmle.eval.suites import load_suite
+from sandmle.files import hash_tree
+from sandmle.graphs.scaffold import Budget, Scaffold, get_scaffold
+from sandmle.record import sha256_json
+from sandmle.rl.rewards import get_preset
+from sandmle.settings import get_settings
+from sandmle.task import Task
+from sandmle.trajectory import IsolationTier, episode_id
+
+__all__ = ["Endpoint", "Policies", "Prepared", "may_run_unisolated", "prepare", "run_record"]
+
+_LIBRARIES = ("sandmle", "numpy", "pandas", "scikit-learn", "lightgbm", "langgraph", "langchain-core")
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a language model answers; None: what the settings say. The key is never shown nor written."""
+
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """An evaluation that is ready to run: every episode's plan, with the name of its policy."""
+
+    tasks: tuple[Task, ...]
+    scaffolds: tuple[Scaffold, ...]
+    policies: Policies
+    settings: EvalSettings
+
+    def plans(self) -> list[tuple[EpisodePlan, str]]:
+        """All episodes: repeat by repeat, task by task, so that an unfinished run compares all policies."""
+        return [
+            (self._plan(task, scaffold, model, repeat), model)
+            for repeat in range(self.settings.repeats)
+            for task in self.tasks
+            for scaffold in self.scaffolds
+            for model in self.settings.models
+        ]
+
+    def _plan(self, task: Task, scaffold: Scaffold, model: str, repeat: int) -> EpisodePlan:
+        settings = self.settings
+        overrides = settings.budget.model_dump(exclude_none=True)
+        return EpisodePlan(
+            id=episode_id(task.manifest.content_hash, scaffold.name, model, settings.episode_hash, repeat),
+            task=task,
+            scaffold=scaffold,
+            repeat=repeat,
+            protocol=settings.protocol,
+            weights=get_preset(settings.reward),
+            budget=replace(Budget.for_task(task), **overrides),
+        )
+
+
+class Policies:
+    """Makes the policies of a run: an endpoint's once, a scripted one for each episode."""
+
+    def __init__(self, settings: EvalSettings, endpoint: Endpoint) -> None:
+        self._settings = settings
+        self._endpoint = endpoint
+        self._shared: dict[str, Policy] = {}
+
+    def make(self, name: str, task: Task, repeat: int) -> Policy:
+        """The policy ``name`` for one episode.
+
+        Raises:
+            BadInput: unknown name, or a privileged policy and a task without a rule.
+            EnvironmentProblem: an endpoint with neither key nor address.
+        """
+        if name in self._shared:
+            return self._shared[name]
+        policy = make_policy(
+            name,
+            base_url=self._endpoint.base_url,
+            api_key=self._endpoint.api_key,
+            temperature=self._settings.temperature,
+            task=task,
+            seed=_seed(self._settings.seed, task.manifest.content_hash, name, repeat),
+        )
+        if not policy.scripted:
+            self._shared[name] = policy
+        return policy
+
+    @property
+    def shared(self) -> tuple[Policy, ...]:
+        """The policies behind endpoints that were made so far."""
+        return tuple(self._shared.values())
+
+
+def prepare(settings: EvalSettings, endpoint: Endpoint) -> Prepared:
+    """Resolve every name of ``settings`` and check every task.
+
+    Raises:
+        BadInput: an unknown name, a missing suite, a task whose files are not those of its manifest.
+        EnvironmentProblem: an endpoint with neither key nor address.
+    """
+    get_preset(settings.reward)
+    scaffolds = tuple(get_scaffold(name) for name in settings.scaffolds)
+    tasks = load_suite(settings.suite).tasks
+    for task in tasks:
+        _check_files(task)
+    policies = Policies(settings, endpoint)
+    for name in settings.models:
+        if policies.make(name, tasks[0], 0).privileged:
+            for task in tasks[1:]:
+                policies.make(name, task, 0)
+    return Prepared(tasks, scaffolds, policies, settings)
+
+
+def _check_files(task: Task) -> None:
+    listed = task.manifest.files
+    prepared = {f"prepared/{name}": digest for name, digest in hash_tree(task.root / "prepared").items()}
+    expected = {name: digest for name, digest in listed.items() if name.startswith("prepared/")}
+    if prepared != expected:
+        name = min(name for name, _ in prepared.items() ^ expected.items())
+        raise BadInput(f"{task.root}: {name} is not what task.json says; see `sandmle check {task.root}`")
+
+
+def _seed(*parts: object) -> int:
+    """A random state in [0, 2**32) that depends on all of ``parts``."""
+    return int(sha256_json(list(parts))[:8], 16)
+
+
+def may_run_unisolated(prepared: Prepared, *, allow_unisolated: bool) -> bool:
+    """Whether the run's code may run without isolation: scripted code is ours, a language model's must be allowed."""
+    return allow_unisolated or get_settings().allow_unisolated or not prepared.policies.shared
+
+
+def run_record(prepared: Prepared, tier: IsolationTier, endpoint: Endpoint) -> RunRecord:
+    """What ``run.json`` says about a run that starts here and now under isolation ``tier``."""
+    address = endpoint.base_url or get_settings().base_url
+    return RunRecord(
+        settings=prepared.settings,
+        tasks={task.id: task.manifest.content_hash for task in prepared.tasks},
+        versions={"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+        isolation=tier,
+        endpoint=_redacted(address) if address and prepared.policies.shared else None,
+    )
+
+
+def _redacted(address: str) -> str:
+    """The address without user, password, query and fragment, where keys hide."""
+    parts = urlsplit(address)
+    return urlunsplit((parts.scheme, parts.netloc.rpartition("@")[2], parts.path, "", ""))
