@@ -1,7 +1,7 @@
 """Running many scripts of the team in one sandbox: libraries are imported once, each script runs in its own fork.
 
-A script sees its folder as current directory and ends in a ``ScriptResult``; one that fails does not stop the others. CPU
-time is bounded, not wall time, so that a verdict never depends on the load of the machine.
+A script sees its folder as current directory and ends in a ``ScriptResult``; one that fails does not stop the others.
+CPU time is bounded, not wall time, so that a verdict never depends on the load of the machine.
 """
 
 from __future__ import annotations
@@ -45,7 +45,10 @@ def run(job):
     resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 1))
     code = 0
     try:
+        os.makedirs(os.path.join(workspace, job["folder"]), exist_ok=True)
         os.chdir(os.path.join(workspace, job["folder"]))
+        if job["input"]:
+            os.symlink(os.path.join(workspace, job["input"]), "input")
         script = os.path.join(workspace, job["script"])
         sys.argv = [script, *job["args"]]
         runpy.run_path(script, run_name="__main__")
@@ -87,12 +90,14 @@ class ScriptJob(Record):
     Attributes:
         name: unique among the jobs of one call, usable in a file name.
         script: path of the script, relative to the workspace.
-        folder: folder to run in, relative to the workspace; must exist.
+        folder: folder to run in, relative to the workspace; made if it is not there.
+        input: folder of the workspace that the script sees as ``input``; none if empty.
     """
 
     name: str
     script: str
     folder: str = "."
+    input: str = ""
     args: tuple[str, ...] = ()
     cpu_seconds: float = 60.0
 
@@ -120,8 +125,8 @@ async def run_scripts(
     """Run ``jobs`` one after the other in ``sandbox``, after importing ``preload`` once.
 
     Returns:
-        One result per job by name. If the whole run was cut (a script slept past the outer limit, or killed its parent),
-        every job carries the same non-zero exit code and says so.
+        One result per job by name. If the whole run was cut (a script slept past the outer limit, or killed its
+        parent), every job carries the same non-zero exit code and says so.
 
     Raises:
         InfraError: the sandbox itself failed.

@@ -33,8 +33,10 @@ class Blueprint(Record):
     def target(self, plan: TaskPlan) -> BinaryTarget | MulticlassTarget | RegressionTarget:
         """The entry of the lexicon for what the task asks for."""
         targets = self.lexicon().targets
-        return {
-            "binary": targets.binary,
-            "multiclass": targets.multiclass,
-            "regression": targets.regression,
-        }[plan.problem_type]
+        match plan.problem_type:
+            case "binary":
+                return targets.binary
+            case "multiclass":
+                return targets.multiclass
+            case "regression":
+                return targets.regression

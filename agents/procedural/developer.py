@@ -31,8 +31,7 @@ class ProceduralDeveloper:
             plan = _retune(plan, feedback.calibration)
         provenance = workdir / "provenance"
         inputs = facts(plan)
-        rule = Blueprint.of(plan)
-        write_text(provenance / "rule.json", rule.model_dump_json(indent=2) + "\n")
+        write_text(provenance / "rule.json", plan.model_dump_json(indent=2) + "\n")
         write_text(provenance / "generate.py", render("generate.py.j2", **inputs))
         for rung in BASELINE_RUNGS:
             write_text(provenance / "baselines" / f"{rung}.py", render(f"baselines/{rung}.py.j2", **inputs))

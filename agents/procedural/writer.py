@@ -26,11 +26,11 @@ METRIC_NOTES = {
     "mcc": "It lies between -1 and 1; a constant prediction scores 0.",
     "roc_auc": "Only the order of the submitted probabilities matters.",
     "log_loss": "Probabilities are clipped away from 0 and 1 before the logarithm is taken.",
-    "multiclass_log_loss": "The probabilities of a row are rescaled to sum to 1 and clipped before the logarithm is taken.",
+    "multiclass_log_loss": "The probabilities of a row are rescaled to sum to 1, then clipped before the logarithm is taken.",
     "rmse": "It is in the units of the target.",
     "mae": "It is in the units of the target.",
     "r2": "It is 1 for a perfect prediction and about 0 for the mean.",
-    "rmsle": "It is the RMSE of log(1 + value); negative predictions are refused.",
+    "rmsle": "Errors count in proportion to the value rather than in its units; negative predictions are refused.",
     "mape": "It is a fraction: 0.1 means ten percent.",
 }
 

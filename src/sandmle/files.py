@@ -7,6 +7,7 @@ import fcntl
 import hashlib
 import os
 import shutil
+import sqlite3
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,9 +32,19 @@ def disk_errors(where: Path) -> Iterator[None]:
             raise EnvironmentProblem(
                 f"{where}: the disk is full; free some space and run the same command again"
             ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
+        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and _lies_under(error.filename, where):
             raise EnvironmentProblem(f"{where}: can't write there ({error.strerror})") from error
         raise
+    except sqlite3.OperationalError as error:
+        if "full" not in str(error):
+            raise
+        raise EnvironmentProblem(
+            f"{where}: the disk is full; free some space and run the same command again"
+        ) from error
+
+
+def _lies_under(path: object, folder: Path) -> bool:
+    return isinstance(path, str | Path) and Path(path).is_relative_to(folder)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,0 +1,21 @@
+"""The synthesis graph: from a seed to a verified task.
+
+``graph`` is the bare compiled graph that LangGraph Studio serves; ``synthesize`` runs it for a whole batch.
+"""
+
+from sandmle.graphs.synthesis.batch import Batch, BatchSettings, Progress, SlotRecord, synthesize
+from sandmle.graphs.synthesis.graph import builder, graph
+from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
+
+__all__ = [
+    "Batch",
+    "BatchSettings",
+    "Progress",
+    "Rejection",
+    "SlotRecord",
+    "SynthesisContext",
+    "SynthesisState",
+    "builder",
+    "graph",
+    "synthesize",
+]

@@ -1,0 +1,236 @@
+"""Making a batch of tasks: one run of the graph a slot, several at once, published strictly in order.
+
+    DIR/<task_id>/            finished tasks, each whole
+    DIR/.sandmle/batch.json   the settings that made them; others are refused in the same folder
+    DIR/.sandmle/slots/       one record a settled slot
+    DIR/.sandmle/checkpoints.sqlite, work/     what an interrupted run goes on from
+
+A killed or cancelled run goes on where it was when it is started again, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, Literal
+
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.errors import BadInput
+from sandmle.files import disk_errors, folder_lock, write_text
+from sandmle.graphs.synthesis.graph import builder
+from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
+from sandmle.record import Record, VersionedRecord
+from sandmle.sandboxes import LocalBackend
+from sandmle.seeds import Seed, select_seeds
+from sandmle.task import Task
+
+__all__ = ["Batch", "BatchSettings", "Progress", "SlotRecord", "synthesize"]
+
+
+class BatchSettings(VersionedRecord):
+    """What fixes a batch: equal settings give equal tasks. ``seeds`` take turns, slot by slot."""
+
+    seeds: tuple[str, ...]
+    context: dict[str, Any]
+
+
+class SlotRecord(VersionedRecord):
+    """How a slot ended."""
+
+    slot: int
+    seed: str
+    outcome: Literal["published", "discarded"]
+    task_id: str | None
+    candidates: int
+    rejections: tuple[Rejection, ...]
+
+
+class Progress(Record):
+    """Something happened in a slot: a node ended, or the slot is settled."""
+
+    slot: int
+    node: str
+    rejection: Rejection | None = None
+    settled: SlotRecord | None = None
+
+
+class Batch:
+    """A batch folder: its settings and its settled slots.
+
+    Args:
+        out: the folder.
+        seeds: ids of seeds, or paths of seed folders.
+        context: settings; ``context.out`` is set to ``out``.
+
+    Raises:
+        BadInput: a seed is unknown, or the folder holds a batch made with other settings.
+    """
+
+    def __init__(self, out: Path, seeds: Sequence[str], context: SynthesisContext) -> None:
+        self.out = out.resolve()
+        self.context = context.model_copy(update={"out": str(self.out)})
+        self.seeds = tuple(_spelling(seed) for seed in select_seeds(seeds))
+        self.settings = BatchSettings(seeds=self.seeds, context=self.context.model_dump(mode="json", exclude={"out"}))
+
+    @property
+    def _folder(self) -> Path:
+        return self.out / ".sandmle"
+
+    def claim(self) -> None:
+        """Write the settings, or see that they are those of the batch that is already there."""
+        path = self._folder / "batch.json"
+        if not path.exists():
+            write_text(path, self.settings.to_text())
+            return
+        there = BatchSettings.read(path)
+        for name, ours in {"seeds": list(self.seeds), **self.settings.context}.items():
+            theirs = list(there.seeds) if name == "seeds" else there.context.get(name)
+            if ours != theirs:
+                raise BadInput(
+                    f"{self.out} holds a batch made with {name} = {theirs}, not {ours};"
+                    " use the same settings or another --out"
+                )
+
+    def settled(self, slot: int) -> SlotRecord | None:
+        """How the slot ended; None if it has not, or if its task is gone."""
+        path = self._folder / "slots" / f"{slot:05d}.json"
+        if not path.exists():
+            return None
+        record = SlotRecord.read(path)
+        gone = record.task_id is not None and not (self.out / record.task_id / "task.json").exists()
+        return None if gone else record
+
+    def settle(self, record: SlotRecord) -> None:
+        """Remember how a slot ended."""
+        write_text(self._folder / "slots" / f"{record.slot:05d}.json", record.to_text())
+
+    def task(self, record: SlotRecord) -> Task:
+        """The task that a slot published."""
+        return Task.load(self.out / str(record.task_id))
+
+
+async def synthesize(
+    batch: Batch, n: int, *, jobs: int, on_progress: Callable[[Progress], None] = lambda _: None
+) -> AsyncIterator[SlotRecord]:
+    """Settle slots 0 to n - 1 and yield their records in order, those of earlier runs included.
+
+    Args:
+        batch: the folder and its settings.
+        n: slots.
+        jobs: steps that run at once in sandboxes.
+        on_progress: called for every node that ends.
+
+    Raises:
+        BadInput: another process writes to the folder, or its batch has other settings.
+        EnvironmentProblem: the disk is full.
+    """
+    with disk_errors(batch.out), folder_lock(batch.out):
+        batch.claim()
+        context = batch.context
+        team = ProceduralTeam(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
+        order = CommitOrder()
+        workshop = Workshop(team=team, backend=LocalBackend(concurrency=jobs, allow_unisolated=True), order=order)
+        context.equip(workshop)
+        database = str(batch.out / ".sandmle" / "checkpoints.sqlite")
+        async with AsyncSqliteSaver.from_conn_string(database) as saver:
+            runner = _SlotRunner(batch, saver, order, on_progress)
+            async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
+                async for record in records:
+                    yield record
+        shutil.rmtree(batch.out / ".sandmle" / "work", ignore_errors=True)
+
+
+async def _in_order(runner: _SlotRunner, n: int, *, window: int) -> AsyncGenerator[SlotRecord, None]:
+    """Run up to ``window`` slots at once and yield their records by index; on any error the others are cancelled."""
+    running: dict[int, asyncio.Task[SlotRecord]] = {}
+    try:
+        for slot in range(n):
+            for ahead in range(slot, min(slot + window, n)):
+                if ahead not in running:
+                    running[ahead] = asyncio.create_task(runner.run(ahead), name=f"slot {ahead}")
+            await _first_error(running, slot)
+            yield running[slot].result()
+            del running[slot]
+    finally:
+        for task in running.values():
+            task.cancel()
+        await asyncio.gather(*running.values(), return_exceptions=True)
+
+
+async def _first_error(running: dict[int, asyncio.Task[SlotRecord]], slot: int) -> None:
+    """Wait for ``slot``, but raise at once what goes wrong in any other."""
+    pending = set(running.values())
+    while running[slot] in pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+class _SlotRunner:
+    """Runs the graph for one slot, from its last checkpoint where there is one."""
+
+    def __init__(
+        self, batch: Batch, saver: AsyncSqliteSaver, order: CommitOrder, on_progress: Callable[[Progress], None]
+    ) -> None:
+        self._batch = batch
+        self._saver = saver
+        self._order = order
+        self._on_progress = on_progress
+        self._graph = builder().compile(checkpointer=saver)
+
+    async def run(self, slot: int) -> SlotRecord:
+        """Settle one slot."""
+        record = self._batch.settled(slot)
+        if record is None:
+            record = await self._make(slot)
+            self._batch.settle(record)
+            await self._saver.adelete_thread(_thread(slot))
+        await self._order.settle(slot)
+        self._on_progress(Progress(slot=slot, node="settled", settled=record))
+        return record
+
+    async def _make(self, slot: int) -> SlotRecord:
+        seed = self._batch.seeds[slot % len(self._batch.seeds)]
+        config: Any = {"configurable": {"thread_id": _thread(slot)}}
+        found = await self._graph.aget_state(config)
+        state = SynthesisState.model_validate(found.values) if found.values else None
+        if state is not None and state.task_id and not (self._batch.out / state.task_id).exists():
+            await self._saver.adelete_thread(_thread(slot))
+            state = None
+        if state is None or state.outcome is None:
+            start = SynthesisState(seed=seed, slot=slot) if state is None else None
+            await self._drive(start, config, slot)
+            state = SynthesisState.model_validate((await self._graph.aget_state(config)).values)
+        return SlotRecord(
+            slot=slot,
+            seed=seed,
+            outcome=state.outcome or "discarded",
+            task_id=state.task_id,
+            candidates=state.draws,
+            rejections=tuple(state.rejections),
+        )
+
+    async def _drive(self, start: SynthesisState | None, config: Any, slot: int) -> None:  # noqa: ANN401 - RunnableConfig
+        updates = self._graph.astream(
+            start, config, context=self._batch.context, stream_mode="updates", durability="sync"
+        )
+        async for update in updates:
+            for node, values in update.items():
+                rejections = (values or {}).get("rejections")
+                rejection = rejections[-1] if node == "reject" and rejections else None
+                self._on_progress(Progress(slot=slot, node=node, rejection=rejection))
+
+
+def _thread(slot: int) -> str:
+    return f"slot-{slot:05d}"
+
+
+def _spelling(seed: Seed) -> str:
+    """What finds the seed again: the path of a folder seed, which need not have been added, or the id."""
+    return str(seed.path) if seed.source == "folder" else seed.id

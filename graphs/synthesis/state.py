@@ -1,0 +1,106 @@
+"""State and context of the synthesis graph.
+
+Vocabulary:
+    slot         a place in the batch that ends with one published task, or none
+    candidate    one draw of the Strategist; slot ``s`` may draw candidates ``s * max_draws`` and following
+    rejection    why a candidate was given up
+    work folder  where a candidate grows: ``task/`` like the task it may become, ``runs/`` for what was measured on it
+
+Everything large lives in the work folder; the state holds small records, so that a person can read it in Studio.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, Field, PrivateAttr
+
+from sandmle.agents.roles import Role, TaskPlan
+from sandmle.eval.acceptance import Calibration
+from sandmle.graphs.synthesis.workshop import Workshop
+from sandmle.record import Record, sha256_json
+
+__all__ = ["Rejection", "Stage", "SynthesisContext", "SynthesisState"]
+
+Stage = Literal["thresholds", "evaluator", "brief", "verification"]
+Route = Literal["onward", "retry", "reject"]
+
+
+class Rejection(Record):
+    """A candidate that was given up, at which check, and why."""
+
+    candidate: int
+    stage: Stage
+    reason: str
+
+
+class SynthesisState(BaseModel):
+    """What travels through the graph.
+
+    Attributes:
+        seed: id of the seed, or path of a folder seed.
+        draws: candidates drawn so far in this slot, the current one included.
+        attempts: how often each role's work on the current candidate was sent back.
+        problem: what the last check found wrong; empty if nothing.
+        calibration: the measured scores of the current candidate.
+        route: where the last check sends the candidate.
+    """
+
+    seed: str = Field(default="iris", description="Id of a seed (see `sandmle seeds list`), or path of a seed folder")
+    slot: int = Field(default=0, ge=0, description="Place in the batch")
+    draws: int = 0
+    plan: TaskPlan | None = None
+    attempts: dict[Role, int] = Field(default_factory=dict)
+    problem: str = ""
+    stage: Stage = "thresholds"
+    calibration: Calibration | None = None
+    route: Route = "onward"
+    rejections: list[Rejection] = Field(default_factory=list)
+    outcome: Literal["published", "discarded"] | None = None
+    task_id: str | None = None
+
+    def planned(self) -> TaskPlan:
+        """The current candidate's plan."""
+        if self.plan is None:
+            raise ValueError("no candidate has been drawn yet")
+        return self.plan
+
+    def calibrated(self) -> Calibration:
+        """The current candidate's scores."""
+        if self.calibration is None:
+            raise ValueError("the baselines have not been run yet")
+        return self.calibration
+
+
+class SynthesisContext(BaseModel):
+    """Settings of a run, the same for all slots of a batch."""
+
+    out: str = Field(default="tasks", description="Folder that gets the finished tasks")
+    batch_seed: int = Field(default=0, ge=0, description="Seed of the batch; fixes every task")
+    team: Literal["procedural"] = Field(default="procedural", description="Who plays the roles")
+    n_train: int = Field(default=200, ge=50, le=1000, description="Training rows of a task")
+    n_test: int = Field(default=2000, ge=500, le=20000, description="Hidden test rows of a task")
+    max_draws: int = Field(default=8, ge=1, description="Candidates a slot may draw before it is given up")
+    max_attempts: int = Field(default=3, ge=0, description="How often a role may mend its work on one candidate")
+
+    _workshop: Workshop | None = PrivateAttr(default=None)
+
+    def equip(self, workshop: Workshop) -> SynthesisContext:
+        """This context with the given team and sandboxes in place of those it would make itself."""
+        self._workshop = workshop
+        return self
+
+    def workshop(self) -> Workshop:
+        """Team and sandboxes, made on first use."""
+        if self._workshop is None:
+            self._workshop = Workshop.open(self.batch_seed, self.settings_hash(), self.n_train, self.n_test)
+        return self._workshop
+
+    def settings_hash(self) -> str:
+        """Hash of the settings that shape every task; the seed of the batch and the folder are not among them."""
+        return sha256_json(self.model_dump(mode="json", exclude={"out", "batch_seed"}))
+
+    def work(self, slot: int) -> Path:
+        """The work folder of a slot."""
+        return Path(self.out).resolve() / ".sandmle" / "work" / f"{slot:05d}"

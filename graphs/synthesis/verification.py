@@ -1,0 +1,170 @@
+"""What the checks of the synthesis graph look at, and the records that a task is published with.
+
+``sandmle check`` uses the same functions, so a task is checked later exactly as it was verified when it was made.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import shutil
+import sys
+from importlib.metadata import version
+from pathlib import Path
+
+import pandas as pd
+
+from sandmle import __version__
+from sandmle.agents.roles import BASELINE_RUNGS, TaskPlan
+from sandmle.eval.acceptance import Acceptance, Calibration, Verdict, accept
+from sandmle.eval.acceptance.brief import check_brief
+from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
+from sandmle.eval.grading import grade_submission
+from sandmle.eval.metrics import get_metric
+from sandmle.files import hash_tree, write_text
+from sandmle.grades import GradeReport
+from sandmle.graphs.synthesis import trial
+from sandmle.graphs.synthesis.state import SynthesisContext
+from sandmle.sandboxes import SandboxBackend
+from sandmle.seeds import select_seeds
+from sandmle.task import Lineage, MadeBy, Task, TaskManifest
+
+__all__ = [
+    "accept_candidate",
+    "check_brief_of",
+    "check_evaluator",
+    "check_generator",
+    "lay_out_data",
+    "manifest_of",
+    "write_records",
+]
+
+RANDOM_SUBMISSIONS = 20
+LIBRARIES = ("numpy", "pandas", "scikit-learn")
+
+
+def lay_out_data(plan: TaskPlan, runs: Path, task: Path) -> None:
+    """Put the data of the first redraw where the task has them."""
+    public, private = task / "prepared" / "public", task / "prepared" / "private"
+    for source, target in ((runs / "redraw-0", public), (runs / "private", private)):
+        target.mkdir(parents=True, exist_ok=True)
+        for path in source.iterdir():
+            shutil.copyfile(path, target / path.name)
+
+
+async def check_evaluator(
+    backend: SandboxBackend, plan: TaskPlan, calibration: Calibration, runs: Path, task: Path
+) -> Verdict:
+    """Run ``evaluator.py`` on every baseline's submission, random ones and broken ones, and compare with our grader."""
+    form = plan.submission
+    sample = pd.read_csv(task / "prepared" / "public" / "sample_submission.csv")
+    baselines = [(runs / "predictions" / f"{rung}-0.csv").read_bytes() for rung in BASELINE_RUNGS]
+    domain = get_metric(plan.metric).domain
+    drawn = random_submissions(sample, form, RANDOM_SUBMISSIONS, plan.test_seed, domain)
+    submissions = [*baselines, *drawn, *bad_submissions(sample, form).values()]
+    expected = await asyncio.to_thread(_grade_all, plan, calibration, task, submissions, runs / "graded")
+    evaluator, private = task / "provenance" / "evaluator.py", task / "prepared" / "private"
+    printed = await trial.run_evaluator(backend, evaluator, private, submissions)
+    return judge_evaluator(expected, printed)
+
+
+def _grade_all(
+    plan: TaskPlan, calibration: Calibration, task: Path, submissions: list[bytes], folder: Path
+) -> list[GradeReport]:
+    """Grade with the manifest that the task would get; each submission is graded from a file, like any other."""
+    draft = Task(task, manifest_of(plan, None, calibration, (), {}))
+    trial.clear(folder)
+    reports = []
+    for index, data in enumerate(submissions):
+        path = folder / f"{index}.csv"
+        path.write_bytes(data)
+        reports.append(grade_submission(draft, path))
+    return reports
+
+
+def check_brief_of(plan: TaskPlan, task: Path) -> Verdict:
+    """Judge the brief of a laid-out task."""
+    public = task / "prepared" / "public"
+    return check_brief(
+        (public / "description.md").read_text(encoding="utf-8"),
+        public,
+        metric=get_metric(plan.metric),
+        submission=plan.submission,
+        target=plan.target,
+        rule_terms=plan.rule_terms,
+    )
+
+
+async def check_generator(backend: SandboxBackend, plan: TaskPlan, task: Path, again: Path) -> str:
+    """Run the generator again; its files must have the same bytes as those of the task."""
+    trial.clear(again)
+    first_redraw = plan.model_copy(update={"train_seeds": plan.train_seeds[:1]})
+    generator = (task / "provenance" / "generate.py").read_bytes()
+    if problem := await trial.draw_data(backend, first_redraw, generator, again):
+        return problem
+    for made, kept in ((again / "redraw-0", "public"), (again / "private", "private")):
+        for path in sorted(made.iterdir()):
+            ours = task / "prepared" / kept / path.name
+            if not ours.is_file() or ours.read_bytes() != path.read_bytes():
+                return f"prepared/{kept}/{path.name} differs from what generate.py writes"
+    return ""
+
+
+async def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Acceptance:
+    """Run every probe of acceptance."""
+    evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
+    return await asyncio.to_thread(accept, evidence, calibration)
+
+
+def manifest_of(
+    plan: TaskPlan,
+    lineage: Lineage | None,
+    calibration: Calibration,
+    flags: tuple[str, ...],
+    files: dict[str, str],
+) -> TaskManifest:
+    """The manifest of a task; without lineage, a draft for grading."""
+    draft = Lineage(seed_id="draft", seed_family="draft", seed_source="bundled")
+    versions = {"sandmle": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
+    return TaskManifest.model_validate(
+        {
+            "id": plan.task_id,
+            "title": plan.title,
+            "modality": plan.modality,
+            "problem_type": plan.problem_type,
+            "metric": plan.metric,
+            "lower_is_better": get_metric(plan.metric).lower_is_better,
+            "submission": plan.submission,
+            "thresholds": calibration.thresholds,
+            "lineage": lineage or draft,
+            "dna": plan.dna,
+            "made_by": MadeBy(team="procedural", versions={**versions, **{name: version(name) for name in LIBRARIES}}),
+            "flags": flags,
+            "files": files,
+        }
+    )
+
+
+def write_records(
+    plan: TaskPlan,
+    seed_name: str,
+    context: SynthesisContext,
+    calibration: Calibration,
+    acceptance: Acceptance,
+    task: Path,
+) -> None:
+    """Write calibration, acceptance and, last, the manifest with the hash of every file."""
+    provenance = task / "provenance"
+    write_text(provenance / "calibration.json", calibration.to_text())
+    write_text(provenance / "acceptance.json", acceptance.to_text())
+    seed = select_seeds([seed_name])[0]
+    lineage = Lineage(
+        seed_id=seed.id,
+        seed_family=seed.family,
+        seed_source=seed.source,
+        batch_seed=context.batch_seed,
+        candidate=plan.candidate,
+        settings_hash=context.settings_hash(),
+    )
+    (task / "task.json").unlink(missing_ok=True)
+    manifest = manifest_of(plan, lineage, calibration, acceptance.flags, hash_tree(task))
+    write_text(task / "task.json", manifest.to_text())

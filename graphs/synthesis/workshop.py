@@ -1,0 +1,50 @@
+"""The workshop: what the nodes of the synthesis graph work with and that no checkpoint can hold."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Self
+
+from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.roles import Team
+from sandmle.sandboxes import LocalBackend, SandboxBackend
+
+__all__ = ["CommitOrder", "Workshop"]
+
+
+class CommitOrder:
+    """Lets slots publish strictly one after the other, by index, whatever order they finish in."""
+
+    def __init__(self) -> None:
+        self._settled: set[int] = set()
+        self._next = 0
+        self._changed = asyncio.Condition()
+
+    async def turn(self, slot: int) -> None:
+        """Wait until all lower slots are settled."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._next >= slot)
+
+    async def settle(self, slot: int) -> None:
+        """Say that ``slot`` is published or given up."""
+        async with self._changed:
+            self._settled.add(slot)
+            while self._next in self._settled:
+                self._next += 1
+            self._changed.notify_all()
+
+
+@dataclass
+class Workshop:
+    """Team, sandboxes and the order of publishing; ``order`` is None where a single slot runs on its own."""
+
+    team: Team
+    backend: SandboxBackend
+    order: CommitOrder | None = field(default=None)
+
+    @classmethod
+    def open(cls, batch_seed: int, settings_hash: str, n_train: int, n_test: int) -> Self:
+        """The procedural team with local sandboxes; its scripts are ours, so they may run without isolation."""
+        team = ProceduralTeam(batch_seed, settings_hash, n_train, n_test)
+        return cls(team=team, backend=LocalBackend(allow_unisolated=True))
