@@ -206,6 +206,8 @@ def test_without_the_package_the_seed_is_listed_and_says_what_to_install(
 
 
 def test_listing_imports_neither_pandas_nor_scikit_learn():
-    code = "import sys; from sandmle.seeds import list_seeds; list_seeds(); print({'pandas','sklearn'} & {*sys.modules})"
+    code = (
+        "import sys; from sandmle.seeds import list_seeds; list_seeds(); print({'pandas','sklearn'} & {*sys.modules})"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "set()"

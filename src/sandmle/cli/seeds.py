@@ -115,6 +115,7 @@ def _print_table(seeds: list[Seed]) -> None:
     table = Table("id", "source", "modality", "problem", "metric", "rows", box=None, pad_edge=False)
     table.columns[0].overflow = "fold"
     table.columns[-1].justify = "right"
+    table.columns[-1].no_wrap = True
     hints: dict[str, str] = {}
     for seed in seeds:
         hint = missing_install(seed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.seeds._record import Seed
@@ -50,14 +50,22 @@ def remember(seeds: Sequence[Seed]) -> None:
     from sandmle.seeds.bundled import bundled_seeds
 
     folder = shelf_path().parent
-    with disk_errors(folder), folder_lock(folder):
-        known = {seed.id: seed for seed in [*bundled_seeds(), *added_seeds()]}
-        for seed in seeds:
-            if seed.id in known and known[seed.id].source != seed.source:
-                raise BadInput(
-                    f"{seed.path}: the id {seed.id!r} belongs to a {known[seed.id].source} seed;"
-                    " choose another `id` in seed.toml"
-                )
-            known[seed.id] = seed
-        added = sorted((seed for seed in known.values() if seed.source != "bundled"), key=lambda seed: seed.id)
-        write_text(shelf_path(), SeedShelf(seeds=tuple(added)).to_text())
+    try:
+        with disk_errors(folder), folder_lock(folder):
+            known = {seed.id: seed for seed in [*bundled_seeds(), *added_seeds()]}
+            known.update((seed.id, _free(seed, known.get(seed.id))) for seed in seeds)
+            added = sorted((seed for seed in known.values() if seed.source != "bundled"), key=lambda seed: seed.id)
+            write_text(shelf_path(), SeedShelf(seeds=tuple(added)).to_text())
+    except OSError as error:
+        raise EnvironmentProblem(
+            f"{folder}: can't keep seeds there ({error.strerror}); set SANDMLE_DATA_DIR"
+        ) from error
+
+
+def _free(seed: Seed, holder: Seed | None) -> Seed:
+    """``seed``, if its id is free or held by one of its own source."""
+    if holder is not None and holder.source != seed.source:
+        raise BadInput(
+            f"{seed.path}: the id {seed.id!r} belongs to a {holder.source} seed; choose another `id` in seed.toml"
+        )
+    return seed
