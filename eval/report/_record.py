@@ -40,7 +40,8 @@ class Row(Record):
         masked_by: how many episodes each status masked.
         leaked: episodes in which a canary of the hidden labels was seen; they are counted like any other.
         valid: share of episodes whose graded submission has a score.
-        above_median: share strictly better than the median threshold.
+        above_median: share strictly better than the median threshold; this and the medals are over tasks that have
+            thresholds.
         bronze: share that won exactly this medal; ``any_medal`` any.
         reward_by_repeat: mean reward a repeat; ``any_medal_by_repeat`` the share of episodes with a medal.
         format_ok: mean share of an episode's replies that the scaffold's parser accepted the first time.

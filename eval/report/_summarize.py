@@ -129,7 +129,8 @@ def _row(cell: _Cell) -> Row:
     grades = [episode.grade for episode in counted]
     masked_by = Counter(episode.status.value for episode in cell.episodes if episode.masked)
     errors = Counter(grade.error.value for grade in grades if grade is not None and grade.error is not None)
-    medals = [grade.medal if grade else None for grade in grades]
+    tiered = [episode.grade for episode in counted if episode.grade and _tiered(episode)]
+    medals = [grade.medal for grade in tiered]
     return Row(
         run=cell.run,
         scaffold=cell.scaffold,
@@ -142,14 +143,14 @@ def _row(cell: _Cell) -> Row:
         masked_by=dict(sorted(masked_by.items())),
         leaked=sum(episode.leaked for episode in cell.episodes),
         valid=_mean(bool(grade and grade.valid) for grade in grades),
-        above_median=_mean(bool(grade and grade.above_median) for grade in grades),
+        above_median=_mean(grade.above_median for grade in tiered),
         bronze=_mean(medal == "bronze" for medal in medals),
         silver=_mean(medal == "silver" for medal in medals),
         gold=_mean(medal == "gold" for medal in medals),
         any_medal=_mean(medal is not None for medal in medals),
         reward=clustered_mean(cell.rewards),
         reward_by_repeat=_by_repeat(counted, _reward),
-        any_medal_by_repeat=_by_repeat(counted, lambda episode: float(bool(episode.grade and episode.grade.medal))),
+        any_medal_by_repeat=_by_repeat(filter(_tiered, counted), _won_medal),
         format_ok=_mean(episode.format_ok / episode.turns if episode.turns else 0.0 for episode in counted),
         turns=_mean(episode.turns for episode in counted),
         errors=dict(sorted(errors.items())),
@@ -199,6 +200,14 @@ def _reference(cells: Sequence[_Cell]) -> _Cell | None:
 
 def _reward(episode: EpisodeSummary) -> float:
     return episode.reward.total if episode.reward else 0.0
+
+
+def _tiered(episode: EpisodeSummary) -> bool:
+    return episode.grade is not None and episode.grade.thresholds is not None
+
+
+def _won_medal(episode: EpisodeSummary) -> float:
+    return float(episode.grade is not None and episode.grade.medal is not None)
 
 
 def _by_repeat(counted: Iterable[EpisodeSummary], value: Callable[[EpisodeSummary], float]) -> RepeatStats | None:

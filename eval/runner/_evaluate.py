@@ -24,10 +24,15 @@ _WAITING_PER_CORE = 4
 
 @dataclass(frozen=True)
 class RunStarted:
-    """The run has ``total`` episodes, of which those in ``done`` were finished by an earlier command."""
+    """The run has ``total`` episodes, of which those in ``done`` were finished by an earlier command.
+
+    Attributes:
+        pairs: scaffold and policy of each row of the report; all have equally many episodes.
+    """
 
     total: int
     done: tuple[EpisodeSummary, ...]
+    pairs: tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
@@ -82,9 +87,10 @@ async def aevaluate(
     record = await asyncio.to_thread(_record, prepared, endpoint, backend, unisolated)
     emit = on_event or (lambda _: None)
     with open_run(folder, record) as writer:
-        plans = prepared.plans()
-        emit(RunStarted(len(plans), tuple(writer.done[plan.id] for plan, _ in plans if plan.id in writer.done)))
-        missing = deque((plan, model) for plan, model in plans if plan.id not in writer.done)
+        plans, done = prepared.plans(), writer.done
+        pairs = tuple((scaffold, model) for scaffold in settings.scaffolds for model in settings.models)
+        emit(RunStarted(len(plans), tuple(done[plan.id] for plan, _ in plans if plan.id in done), pairs))
+        missing = deque((plan, model) for plan, model in plans if plan.id not in done)
         workers = min(jobs or _auto_jobs(prepared.policies), len(missing))
         await _work_off(missing, workers, prepared.policies, backend, writer, emit)
     run = read_run(folder)

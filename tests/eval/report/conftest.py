@@ -6,6 +6,7 @@ import pytest
 
 from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, Timing
 from sandmle.grades import GradeReport
+from sandmle.task import Thresholds
 from sandmle.trajectory import Reward
 
 MASKED = ("infra_error", "internal_error", "model_timeout")
@@ -20,6 +21,7 @@ def summary(policy, task, repeat, reward, *, status="answered", medal=None, erro
         score=None if error else 0.5,
         error=error,
         medal=medal,
+        thresholds=facts.pop("thresholds", Thresholds(median=0.5, bronze=0.6, silver=0.7, gold=0.8)),
         above_median=facts.pop("above_median", medal is not None),
     )
     return EpisodeSummary(

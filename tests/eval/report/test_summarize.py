@@ -115,3 +115,10 @@ def test_one_run_named_twice_and_no_run_are_bad_input(make_run, make_summary):
         summarize([run, run])
     with pytest.raises(BadInput, match="at least one"):
         summarize([])
+
+
+def test_medals_are_counted_only_where_a_task_has_thresholds(make_run, make_summary):
+    real = make_summary("m", "a", 0, 0.4, thresholds=None)
+    made = make_summary("m", "b", 0, 0.9, medal="gold")
+    assert summarize([make_run([real])]).rows[0].any_medal is None
+    assert summarize([make_run([real, made])]).rows[0].gold == 1.0
