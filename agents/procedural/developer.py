@@ -11,8 +11,7 @@ from sandmle.agents.procedural._render import facts, render
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.rules import HiddenRule
 from sandmle.agents.roles import BASELINE_RUNGS, Feedback, TaskPlan
-from sandmle.eval.acceptance import Calibration
-from sandmle.eval.acceptance._criteria import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM
+from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, Calibration
 from sandmle.files import write_text
 
 __all__ = ["ProceduralDeveloper"]

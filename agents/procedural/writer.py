@@ -1,4 +1,4 @@
-"""The procedural Technical Writer: a brief that a competition host would accept, and that does not give the rule away."""
+"""The procedural Technical Writer: a brief that a competition host would accept, and that keeps the rule to itself."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ METRIC_NOTES = {
     "mcc": "It lies between -1 and 1; a constant prediction scores 0.",
     "roc_auc": "Only the order of the submitted probabilities matters.",
     "log_loss": "Probabilities are clipped away from 0 and 1 before the logarithm is taken.",
-    "multiclass_log_loss": "The probabilities of a row are rescaled to sum to 1, then clipped before the logarithm is taken.",
+    "multiclass_log_loss": "The probabilities of a row are rescaled to sum to 1, then clipped before the logarithm.",
     "rmse": "It is in the units of the target.",
     "mae": "It is in the units of the target.",
     "r2": "It is 1 for a perfect prediction and about 0 for the mean.",

@@ -97,7 +97,7 @@ async def run_search(backend: SandboxBackend, plan: TaskPlan, trial: Path) -> st
         input="data/0",
         args=(json.dumps(facts), str(MAX_IDEAS)),
     )
-    script = files("sandmle.eval.acceptance").joinpath("search.py").read_bytes()
+    script = files("sandmle.eval.acceptance").joinpath("_search_script.py").read_bytes()
     inputs = {"data/0": trial / "redraw-0"}
     return await _run_and_keep(backend, [job], inputs, trial / "predictions", {"search.py": script})
 

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import pandas as pd
 
-from sandmle import __version__
 from sandmle.agents.roles import BASELINE_RUNGS, TaskPlan
 from sandmle.eval.acceptance import Acceptance, Calibration, Verdict, accept
 from sandmle.eval.acceptance.brief import check_brief
@@ -39,7 +38,7 @@ __all__ = [
 ]
 
 RANDOM_SUBMISSIONS = 20
-LIBRARIES = ("numpy", "pandas", "scikit-learn")
+VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn")
 
 
 def lay_out_data(plan: TaskPlan, runs: Path, task: Path) -> None:
@@ -124,7 +123,7 @@ def manifest_of(
 ) -> TaskManifest:
     """The manifest of a task; without lineage, a draft for grading."""
     draft = Lineage(seed_id="draft", seed_family="draft", seed_source="bundled")
-    versions = {"sandmle": __version__, "python": ".".join(map(str, sys.version_info[:3]))}
+    versions = {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in VERSIONED}}
     return TaskManifest.model_validate(
         {
             "id": plan.task_id,
@@ -137,7 +136,7 @@ def manifest_of(
             "thresholds": calibration.thresholds,
             "lineage": lineage or draft,
             "dna": plan.dna,
-            "made_by": MadeBy(team="procedural", versions={**versions, **{name: version(name) for name in LIBRARIES}}),
+            "made_by": MadeBy(team="procedural", versions=versions),
             "flags": flags,
             "files": files,
         }

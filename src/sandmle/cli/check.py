@@ -1,0 +1,57 @@
+"""``sandmle check``: is a task what it says it is?"""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from sandmle.cli.synthesize import parse_jobs
+from sandmle.errors import NegativeVerdict
+
+if TYPE_CHECKING:
+    from sandmle.graphs.synthesis.check import CheckReport
+
+__all__ = ["check_command"]
+
+
+def check_command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of tasks, or one task.")],
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Sandbox steps at once.")] = "auto",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """Run every task's generator, baselines and evaluator again and compare; only reads. Exit code 1: a fault."""
+    from sandmle.task import load_tasks
+
+    reports = asyncio.run(_check_all(folder, parse_jobs(jobs), quiet=as_json))
+    if as_json:
+        import json
+
+        typer.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
+    bad = sum(not report.passed for report in reports)
+    if bad:
+        raise NegativeVerdict(f"{bad} of {len(load_tasks(folder))} tasks are not what they say")
+    if not as_json:
+        typer.echo(f"all {len(reports)} tasks are what they say")
+
+
+async def _check_all(folder: Path, jobs: int, *, quiet: bool) -> list[CheckReport]:
+    from sandmle.graphs.synthesis.check import check_task
+    from sandmle.sandboxes import LocalBackend
+    from sandmle.task import Task, load_tasks
+
+    backend = LocalBackend(concurrency=jobs, allow_unisolated=True)
+    at_once = asyncio.Semaphore(2 * jobs)
+
+    async def check(task: Task) -> CheckReport:
+        async with at_once:
+            report = await check_task(task, backend)
+        if not quiet:
+            typer.echo(f"{report.task_id}: {'ok' if report.passed else 'FAULT'}")
+            for finding in report.findings:
+                typer.echo(f"  {finding}")
+        return report
+
+    return list(await asyncio.gather(*(check(task) for task in load_tasks(folder))))

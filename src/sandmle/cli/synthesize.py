@@ -1,0 +1,80 @@
+"""``sandmle synthesize``: make tasks from seeds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
+
+__all__ = ["make_tasks", "parse_jobs", "synthesize_command"]
+
+DEFAULT_SEEDS = "breast-cancer,wine,iris,digits,diabetes"
+
+
+def synthesize_command(
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder that gets the tasks.")],
+    seeds: Annotated[
+        str, typer.Option("--seeds", metavar="ID,...", help="Seeds that take turns: ids, folders, or all.")
+    ] = DEFAULT_SEEDS,
+    n: Annotated[int, typer.Option("--n", min=1, help="Tasks to make; a larger number extends a batch.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the batch: fixes every byte.")] = 0,
+    jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Sandbox steps at once.")] = "auto",
+    n_train: Annotated[int, typer.Option("--n-train", min=50, max=1000, help="Training rows of a task.")] = 200,
+    n_test: Annotated[int, typer.Option("--n-test", min=500, max=20000, help="Hidden test rows of a task.")] = 2000,
+) -> None:
+    """Make verified tasks. The same command goes on with an interrupted batch; equal settings give equal bytes."""
+    from sandmle.graphs.synthesis import Batch, SynthesisContext
+
+    batch = Batch(out, [seeds], SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test))
+    try:
+        records = make_tasks(batch, n, parse_jobs(jobs))
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; finished tasks are in {out}: the same command goes on from there", err=True)
+        raise typer.Exit(130) from None
+    _print_yield(records, out)
+
+
+def parse_jobs(text: str) -> int:
+    """The number behind ``--jobs``; ``auto`` is one per core.
+
+    Raises:
+        BadInput: neither a positive number nor ``auto``.
+    """
+    import os
+
+    from sandmle.errors import BadInput
+
+    if text == "auto":
+        return os.cpu_count() or 1
+    if not text.isdecimal() or int(text) < 1:
+        raise BadInput(f"--jobs: give a number from 1 or auto, not {text!r}")
+    return int(text)
+
+
+def make_tasks(batch: Batch, n: int, jobs: int) -> list[SlotRecord]:
+    """Settle ``n`` slots with live progress on standard error."""
+    from sandmle.cli._synthesis_progress import synthesis_progress
+    from sandmle.graphs.synthesis import synthesize
+
+    async def settle(on_progress: Callable[[Progress], None]) -> list[SlotRecord]:
+        return [record async for record in synthesize(batch, n, jobs=jobs, on_progress=on_progress)]
+
+    with synthesis_progress(n) as on_progress:
+        return asyncio.run(settle(on_progress))
+
+
+def _print_yield(records: list[SlotRecord], out: Path) -> None:
+    kept = sum(record.outcome == "published" for record in records)
+    drawn = sum(record.candidates for record in records)
+    typer.echo(f"{kept} tasks in {out}; yield {kept}/{drawn} candidates ({100 * kept / drawn:.0f} %)")
+    for record in records:
+        for rejection in record.rejections:
+            typer.echo(f"  rejected candidate {rejection.candidate} at {rejection.stage}: {rejection.reason}")
+        if record.outcome == "discarded":
+            typer.echo(f"  slot {record.slot} gave no task: all {record.candidates} draws were rejected")
