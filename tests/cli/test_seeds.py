@@ -56,7 +56,7 @@ def test_seeds_without_their_package_say_what_they_need(monkeypatch: pytest.Monk
     import rich.table  # noqa: F401 - must be loaded before the packages go out of sight
 
     run("list")
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "-packages" not in entry])
     out = run("list")
     assert "needs sandmle[datasets]" in out
     assert "datasets: pip install 'sandmle[datasets]'" in out

@@ -20,12 +20,16 @@ from sandmle.task import load_tasks
 ALWAYS = {"breast-cancer", "wine", "wine-alcohol", "iris", "digits", "digits-parity", "diabetes"}
 
 
-@pytest.fixture(params=[seed.id for seed in bundled_seeds()])
+@pytest.fixture(scope="module", params=bundled_seeds(), ids=lambda found: found.id)
 def seed(request):
-    found = get_seed(request.param)
-    if missing_install(found):
-        pytest.skip(f"{found.id}: {missing_install(found)}")
-    return found
+    if missing_install(request.param):
+        pytest.skip(f"{request.param.id}: {missing_install(request.param)}")
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def task(seed, tmp_path_factory: pytest.TempPathFactory):
+    return materialize(seed, tmp_path_factory.mktemp(seed.id))
 
 
 def test_the_base_install_carries_seven():
@@ -94,18 +98,23 @@ def test_neither_ids_nor_row_order_tell_the_label(seed):
     assert abs(np.corrcoef(codes, np.arange(len(codes)))[0, 1]) < bound
 
 
-def test_it_becomes_a_task_byte_for_byte_twice(seed, tmp_path: Path):
-    first = materialize(seed, tmp_path / "a")
-    second = materialize(seed, tmp_path / "b")
-    again = materialize(seed, tmp_path / "a")
-    assert hash_tree(first.root) == hash_tree(second.root)
-    assert again.root == first.root
-    assert [task.id for task in load_tasks(tmp_path / "a")] == [first.id]
-    assert not [path for path in (tmp_path / "a").iterdir() if path != first.root]
+def test_it_becomes_a_task_byte_for_byte_twice(seed, task, tmp_path: Path):
+    again = materialize(seed, tmp_path)
+    assert hash_tree(task.root) == hash_tree(again.root)
+    assert [found.id for found in load_tasks(tmp_path)] == [task.id]
+    assert list(tmp_path.iterdir()) == [again.root]
 
 
-def test_the_task_folder_is_complete(seed, tmp_path: Path):
-    task = materialize(seed, tmp_path)
+def test_a_task_of_an_earlier_run_is_replaced(tmp_path: Path):
+    first = materialize(get_seed("iris"), tmp_path)
+    before = hash_tree(first.root)
+    (first.public / "train.csv").write_text("broken")
+    assert materialize(get_seed("iris"), tmp_path).root == first.root
+    assert hash_tree(first.root) == before
+    assert list(tmp_path.iterdir()) == [first.root]
+
+
+def test_the_task_folder_is_complete(seed, task):
     on_disk = hash_tree(task.root)
     del on_disk["task.json"]
     assert task.manifest.files == on_disk
@@ -126,8 +135,7 @@ def test_the_task_folder_is_complete(seed, tmp_path: Path):
     assert manifest.submission.kind == get_metric(seed.metric).prediction
 
 
-def test_public_and_private_files_fit_together(seed, tmp_path: Path):
-    task = materialize(seed, tmp_path)
+def test_public_and_private_files_fit_together(seed, task):
     submission = task.manifest.submission
     text = {submission.id_column: int} | ({seed.target: str} if seed.classes else {})
     test = pd.read_csv(task.public / "test.csv")
@@ -147,10 +155,10 @@ def test_public_and_private_files_fit_together(seed, tmp_path: Path):
     assert ",".join(sample.columns) in brief
 
 
-def test_public_rows_hold_every_class_of_a_binary_problem(seed, tmp_path: Path):
+def test_public_rows_hold_every_class_of_a_binary_problem(seed, task):
     if seed.problem_type != "binary":
         return
-    answers = pd.read_csv(materialize(seed, tmp_path).answers, dtype=str)
+    answers = pd.read_csv(task.answers, dtype=str)
     for usage in ("Public", "Private"):
         assert set(answers.loc[answers["Usage"] == usage, seed.target]) == set(seed.classes)
 
@@ -196,7 +204,7 @@ def test_without_the_package_the_seed_is_listed_and_says_what_to_install(
     seed_id, command, monkeypatch: pytest.MonkeyPatch
 ):
     load_table(get_seed("iris"))  # pandas and scikit-learn are loaded before their folder goes out of sight
-    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "site-packages" not in entry])
+    monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "-packages" not in entry])
     seed = get_seed(seed_id)
     assert command in (missing_install(seed) or "")
     with pytest.raises(EnvironmentProblem) as caught:

@@ -50,6 +50,13 @@ def test_a_folder_is_selected_by_its_path_without_being_added(folder_seed: Path,
         select_seeds([str(tmp_path / "nowhere")])
 
 
+def test_an_id_goes_before_a_folder_of_that_name(folder_seed: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(folder_seed.parent)
+    assert ids(select_seeds(["My Churn"])) == ["my-churn"]
+    folder_seed.rename(folder_seed.with_name("iris"))
+    assert [seed.source for seed in select_seeds(["iris"])] == ["bundled"]
+
+
 def test_an_added_folder_is_remembered_and_replaced(folder_seed: Path):
     assert add_folder(folder_seed) == get_seed("my-churn")
     (folder_seed / "description.md").write_text("# Another title\n")

@@ -45,6 +45,7 @@ def test_it_becomes_a_task_by_splitting_its_train_rows(folder_seed: Path, tmp_pa
     assert sorted([*train["row"], *test["row"]]) == list(range(40))
     assert first.manifest.submission.classes == ("leave", "stay")
     assert first.manifest.lineage.seed_source == "folder"
+    assert (first.public / "description.md").read_text().count("# Who leaves") == 1
     assert str(folder_seed) not in "".join(path.read_text() for path in first.root.rglob("*") if path.is_file())
 
 
@@ -179,7 +180,7 @@ TARGETS = {
 }
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data(), problem=st.sampled_from(sorted(TARGETS)))
 def test_any_target_is_inferred_and_split_whole(data, problem, folder_seed: Path, tmp_path: Path):
     cells = data.draw(st.lists(TARGETS[problem], min_size=20, max_size=40).filter(lambda found: len(set(found)) > 1))

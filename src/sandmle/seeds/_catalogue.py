@@ -68,7 +68,8 @@ def _named(word: str) -> list[Seed]:
     if word in ("all", "bundled"):
         usable = [seed for seed in list_seeds() if missing_install(seed) is None]
         return [seed for seed in usable if word == "all" or seed.source == "bundled"]
-    if "/" in word or word.startswith("."):
+    known = any(seed.id == word for seed in list_seeds())
+    if "/" in word or (not known and Path(word).is_dir()):
         from sandmle.seeds._folder import read_folder
 
         return [read_folder(Path(word))]

@@ -92,7 +92,14 @@ def _read(path: Path) -> tuple[Seed, SeedTable]:
     if problem == "regression":
         train = train.assign(**{columns.target: [float(cell) for cell in cells]})
     test = _frame(folder / "test.csv", None)[[columns.id, *columns.features]]
-    seed = Seed(
+    table = SeedTable(train, test, None, columns.target, columns.id, classes)
+    return _seed(folder, options, description, table, problem, metric), table
+
+
+def _seed(
+    folder: Path, options: FolderOptions, description: str, table: SeedTable, problem: ProblemType, metric: str
+) -> Seed:
+    return Seed(
         id=_id(folder, options),
         family=_id(folder, options),
         source="folder",
@@ -103,20 +110,19 @@ def _read(path: Path) -> tuple[Seed, SeedTable]:
         metric=metric,
         lower_is_better=METRICS[metric].lower_is_better,
         prediction=METRICS[metric].prediction,
-        id_column=columns.id,
-        target=columns.target,
-        classes=classes,
-        n_rows=len(train),
+        id_column=table.id_column,
+        target=table.target,
+        classes=table.classes,
+        n_rows=len(table.train),
         path=folder,
-        notes=_notes(options, columns, problem, metric),
+        notes=_notes(options, table, problem, metric),
     )
-    return seed, SeedTable(train, test, None, columns.target, columns.id, classes)
 
 
-def _notes(options: FolderOptions, columns: _Columns, problem: ProblemType, metric: str) -> tuple[str, ...]:
+def _notes(options: FolderOptions, table: SeedTable, problem: ProblemType, metric: str) -> tuple[str, ...]:
     said = {
-        "id_column": f"id column {columns.id}: the first column of sample_submission.csv",
-        "target": f"target {columns.target}: the column of train.csv that test.csv lacks",
+        "id_column": f"id column {table.id_column}: the first column of sample_submission.csv",
+        "target": f"target {table.target}: the column of train.csv that test.csv lacks",
         "problem_type": f"problem type {problem}: from the values of the target",
         "metric": f"metric {metric}: the default for {problem} problems; set `metric` in seed.toml to change it",
     }

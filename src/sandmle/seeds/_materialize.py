@@ -147,9 +147,9 @@ def _brief(seed: Seed, table: SeedTable, submission: SubmissionFormat) -> str:
     facts = _facts(seed)
     better = "smaller" if facts.lower_is_better else "larger"
     header = ",".join([submission.id_column, *submission.prediction_columns])
-    return f"""# {seed.title}
-
-{seed.description.strip()}
+    description = seed.description.strip()
+    opening = description if description.startswith("# ") else f"# {seed.title}\n\n{description}"
+    return f"""{opening}
 
 ## Files
 
