@@ -27,9 +27,9 @@ _LIBRARIES = ("sandmle", "numpy", "pandas", "scikit-learn", "lightgbm", "langgra
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a language model answers; None: what the settings say. The key is never shown nor written."""
+    """Where a language model answers; None: what the settings say. Its credentials are never shown nor written."""
 
-    base_url: str | None = None
+    base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
 
 

@@ -1,0 +1,79 @@
+"""The commands eval, report and grade: what they print, write and return. (Whole flows: test_eval_flow.)"""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from sandmle.cli.evaluate import eval_command
+from sandmle.cli.grade import grade_command
+from sandmle.cli.report import report_command
+from sandmle.errors import BadInput
+from sandmle.seeds import get_seed, materialize
+
+
+@pytest.fixture(scope="session")
+def suite(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("tasks")
+    materialize(get_seed("iris"), folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def run_folder(suite, tmp_path_factory):
+    out = tmp_path_factory.mktemp("runs") / "run"
+    result = invoke("eval", "--suite", f"synthetic:{suite}", "--model", "scripted:dummy", "--out", out)
+    assert result.exit_code == 0
+    assert "[1/1] react scripted:dummy on iris" in result.stderr
+    assert "protocol clean · reward paper" in result.stdout
+    return out
+
+
+def invoke(*arguments):
+    app = typer.Typer()
+    app.command("eval")(eval_command)
+    app.command("report")(report_command)
+    app.command("grade")(grade_command)
+    return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=True)
+
+
+def test_report_prints_json_and_writes_markdown(run_folder, tmp_path):
+    printed = json.loads(invoke("report", run_folder, "--json").stdout)
+    assert printed["rows"][0]["valid"] == 1.0
+    assert printed["timing"][0]["wall_s"] > 0
+    result = invoke("report", run_folder, "--out", tmp_path / "report.md")
+    assert result.exit_code == 0
+    assert (tmp_path / "report.md").read_text().startswith("# Evaluation report\n")
+
+
+def test_grade_says_valid_with_exit_code_0_and_invalid_with_1(suite, run_folder, tmp_path):
+    task = next(suite.iterdir())
+    good = next((run_folder / "submissions").iterdir())
+    result = invoke("grade", task, good)
+    assert result.exit_code == 0
+    assert result.stdout.startswith("valid: ")
+    bad = tmp_path / "bad.csv"
+    bad.write_text("id\n1\n")
+    result = invoke("grade", task, bad)
+    assert result.exit_code == 1
+    assert result.stdout.startswith("invalid: missing_column")
+    assert json.loads(invoke("grade", task, bad, "--json").stdout)["error"] == "missing_column"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("grade", "/nowhere", "x.csv"), "no such"),
+        (("report", "/nowhere"), "no such run folder"),
+        (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--jobs", "0"), "--jobs"),
+        (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--repeats", "0"), "repeats"),
+        (("eval", "--suite", "synthetic:x", "--model", "m", "--model", "m", "--out", "run"), "named twice"),
+    ],
+)
+def test_bad_input_is_one_clear_error(arguments, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    result = invoke(*arguments)
+    assert isinstance(result.exception, BadInput)
+    assert said in str(result.exception)
+    assert list(tmp_path.iterdir()) == []

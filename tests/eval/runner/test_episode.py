@@ -1,0 +1,147 @@
+"""One episode: real scripted policy, real sandbox, real grader; only the failures are planted."""
+
+import asyncio
+
+import pytest
+
+from sandmle.agents.chat import make_policy
+from sandmle.errors import BadInput, InfraError
+from sandmle.eval.grading import grade_submission
+from sandmle.eval.runner import EpisodePlan, run_episode
+from sandmle.grades import GradeError
+from sandmle.graphs.scaffold import Budget, Outcome, get_scaffold
+from sandmle.rl.rewards import get_preset, score_episode
+from sandmle.task import load_tasks
+from sandmle.trajectory import EpisodeStatus, Turn
+
+
+class Planted:
+    """A scaffold that does what ``act`` says, and counts how often it is begun."""
+
+    name = "planted"
+
+    def __init__(self, act):
+        self.act = act
+        self.begun = 0
+        self.sessions = []
+
+    async def rollout(self, model, session, budget, *, recorder):
+        self.begun += 1
+        self.sessions.append(session)
+        return await self.act(self, model, session, budget, recorder)
+
+
+@pytest.fixture
+def task(suite):
+    return load_tasks(suite)[0]
+
+
+@pytest.fixture
+def play(task, backend):
+    async def play(scaffold):
+        plan = EpisodePlan("0" * 16, task, scaffold, 0, "clean", get_preset("paper"), Budget.for_task(task))
+        return await run_episode(plan, make_policy("scripted:dummy", task=task), backend)
+
+    return play
+
+
+async def test_a_scripted_episode_is_graded_and_rewarded_as_its_submission_deserves(play, task, tmp_path):
+    result = await play(get_scaffold("react"))
+    episode = result.episode
+    (tmp_path / "submission.csv").write_bytes(result.submission)
+    assert episode.status is EpisodeStatus.ANSWERED
+    assert episode.grade == grade_submission(task, tmp_path / "submission.csv")
+    assert episode.grade.valid
+    assert episode.reward == score_episode(
+        [turn.format_ok for turn in episode.turns], episode.grade, get_preset("paper")
+    )
+    assert episode.reward.total == pytest.approx(0.4)
+    assert not episode.leaked
+
+
+async def test_an_answer_without_a_submission_counts_with_the_grade_missing(play):
+    async def answer(planted, *_):
+        return Outcome(EpisodeStatus.ANSWERED)
+
+    result = await play(Planted(answer))
+    assert result.submission is None
+    assert not result.episode.masked
+    assert result.episode.grade.error is GradeError.MISSING
+    assert result.episode.reward.total == 0.0
+
+
+async def test_an_infrastructure_failure_is_tried_again(play):
+    async def fail_twice(planted, model, session, budget, recorder):
+        if planted.begun < 3:
+            raise InfraError("the sandbox went away")
+        return await get_scaffold("react").rollout(model, session, budget, recorder=recorder)
+
+    scaffold = Planted(fail_twice)
+    result = await play(scaffold)
+    assert scaffold.begun == 3
+    assert result.episode.status is EpisodeStatus.ANSWERED
+    assert result.episode.grade.valid
+
+
+@pytest.mark.parametrize("raised", [True, False])
+async def test_an_infrastructure_failure_that_stands_is_masked_and_never_scored(play, raised):
+    async def fail(planted, *_):
+        if raised:
+            raise InfraError("endpoint down")
+        return Outcome(EpisodeStatus.INFRA_ERROR, "endpoint down")
+
+    scaffold = Planted(fail)
+    episode = (await play(scaffold)).episode
+    assert scaffold.begun == 3
+    assert episode.masked
+    assert (episode.reason, episode.grade, episode.reward) == ("endpoint down", None, None)
+
+
+async def test_a_bug_of_ours_is_masked_with_a_readable_reason_and_keeps_the_turns(play):
+    turn = Turn(index=0, messages=(), reply="hello", action=None, format_ok=False)
+
+    async def crash(planted, model, session, budget, recorder):
+        recorder.append(turn)
+        raise ZeroDivisionError("division by zero")
+
+    scaffold = Planted(crash)
+    episode = (await play(scaffold)).episode
+    assert scaffold.begun == 1
+    assert episode.status is EpisodeStatus.INTERNAL_ERROR
+    assert episode.reason == "ZeroDivisionError: division by zero"
+    assert episode.turns == (turn,)
+
+
+async def test_what_the_user_must_mend_is_raised(play):
+    async def refuse(planted, *_):
+        raise BadInput("no such model")
+
+    with pytest.raises(BadInput, match="no such model"):
+        await play(Planted(refuse))
+
+
+async def test_a_model_timeout_is_masked_and_not_tried_again(play):
+    async def stall(planted, *_):
+        return Outcome(EpisodeStatus.MODEL_TIMEOUT, "no answer")
+
+    scaffold = Planted(stall)
+    assert (await play(scaffold)).episode.masked
+    assert scaffold.begun == 1
+
+
+async def test_cancelling_kills_the_running_code_and_closes_the_sandbox(play):
+    running = asyncio.Event()
+
+    async def hang(planted, model, session, budget, recorder):
+        await session.python("print('warm')")
+        running.set()
+        await session.python("while True: pass")
+
+    scaffold = Planted(hang)
+    job = asyncio.create_task(play(scaffold))
+    await running.wait()
+    job.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await asyncio.wait_for(job, 10)
+    with pytest.raises(InfraError):
+        await scaffold.sessions[0].python("print(1)")

@@ -1,0 +1,93 @@
+"""Whole evaluations: resume, any number of jobs, and what is refused before anything is written."""
+
+import json
+import shutil
+
+import pytest
+
+from sandmle.errors import BadInput
+from sandmle.eval.report import summarize
+from sandmle.eval.runner import EpisodeFinished, EvalSettings, RunStarted, aevaluate
+from sandmle.eval.runner._prepare import Endpoint, may_run_unisolated, prepare, run_record
+
+
+@pytest.fixture
+def settings(suite):
+    return EvalSettings(suite=f"synthetic:{suite}", models=("scripted:dummy",), repeats=2)
+
+
+def without_timing(folder):
+    report = json.loads(summarize([folder]).to_text())
+    del report["timing"]
+    return report
+
+
+async def test_any_number_of_jobs_and_a_resumption_give_the_same_report(settings, tmp_path):
+    await aevaluate(settings, tmp_path / "one", jobs=1)
+    await aevaluate(settings, tmp_path / "two", jobs=2)
+    assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
+
+    lines = tmp_path / "one" / "episodes.jsonl"
+    whole = lines.read_bytes()
+    lines.write_bytes(whole[: len(whole) // 2 + 20])
+    events = []
+    run = await aevaluate(settings, tmp_path / "one", on_event=events.append)
+    started, *finished = events
+    assert isinstance(started, RunStarted)
+    assert (started.total, len(started.done)) == (2, 1)
+    assert [type(event) for event in finished] == [EpisodeFinished]
+    assert len(run.episodes) == 2
+    assert without_timing(tmp_path / "one") == without_timing(tmp_path / "two")
+
+
+async def test_more_repeats_run_only_what_is_new(settings, tmp_path):
+    await aevaluate(settings.model_copy(update={"repeats": 1}), tmp_path / "run")
+    events = []
+    run = await aevaluate(settings, tmp_path / "run", on_event=events.append)
+    assert [event.episode.repeat for event in events[1:]] == [1]
+    assert [episode.repeat for episode in run.episodes] == [0, 1]
+    submission = tmp_path / "run" / "submissions" / f"{run.episodes[0].id}.csv"
+    assert submission.read_text().startswith("id,")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"models": ("scripted:nobody",)}, "unknown policy"),
+        ({"models": ("scripted:informed",)}, "synthetic tasks only"),
+        ({"scaffolds": ("nothing",)}, "unknown scaffold"),
+        ({"reward": "much"}, "unknown reward preset"),
+        ({"suite": "kaggle:titanic"}, "unknown suite.*synthetic"),
+        ({"suite": "synthetic:"}, "names no folder"),
+        ({"suite": "synthetic:/nowhere"}, "no such folder"),
+    ],
+)
+async def test_bad_input_leaves_nothing_behind(settings, tmp_path, change, said):
+    with pytest.raises(BadInput, match=said):
+        await aevaluate(settings.model_copy(update=change), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+async def test_a_task_whose_data_were_changed_is_refused(settings, suite, tmp_path):
+    shutil.copytree(suite, tmp_path / "tasks")
+    answers = next((tmp_path / "tasks").glob("*/prepared/private/answers.csv"))
+    answers.write_text(answers.read_text().replace("Private", "Public", 1))
+    changed = settings.model_copy(update={"suite": f"synthetic:{tmp_path / 'tasks'}"})
+    with pytest.raises(BadInput, match=r"answers\.csv is not what task\.json says"):
+        await aevaluate(changed, tmp_path / "run")
+
+
+def test_no_key_reaches_the_run_record(settings):
+    endpoint = Endpoint("https://user:hunter2@host.example:8000/v1?key=hunter2", "sk-hunter2")
+    asked = settings.model_copy(update={"models": ("openai:some-model",)})
+    text = run_record(prepare(asked, endpoint), "A", endpoint).to_text()
+    assert "hunter2" not in text + repr(endpoint)
+    assert '"https://host.example:8000/v1"' in text
+
+
+def test_only_code_that_is_ours_may_run_unisolated_unasked(settings, monkeypatch):
+    endpoint = Endpoint("http://127.0.0.1:9/v1")
+    asked = settings.model_copy(update={"models": ("scripted:dummy", "openai:some-model")})
+    assert may_run_unisolated(prepare(settings, endpoint), allow_unisolated=False)
+    assert not may_run_unisolated(prepare(asked, endpoint), allow_unisolated=False)
+    assert may_run_unisolated(prepare(asked, endpoint), allow_unisolated=True)
