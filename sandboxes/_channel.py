@@ -139,6 +139,8 @@ class Channel:
                 if future is not None and not future.done():
                     future.set_result((answer, data))
         except (EOFError, ConnectionError):
+            pass
+        finally:
             for future in self._waiting.values():
                 if not future.done():
                     future.set_result(({"problem": "its init has ended"}, b""))

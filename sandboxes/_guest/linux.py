@@ -91,9 +91,10 @@ def mount_private() -> None:
     _mount(None, "/", None, _MS_REC | _MS_PRIVATE)
 
 
-def mount_tmpfs(target: str, *, mib: int, mode: int, uid: int = 0, inodes: int = 100_000) -> None:
-    """Mount an empty in-memory file system of bounded size and number of files."""
-    options = f"size={mib}m,mode={mode:o},uid={uid},gid={uid},nr_inodes={inodes}"
+def mount_tmpfs(target: str, *, mib: int, mode: int, uid: int | None = None, inodes: int = 100_000) -> None:
+    """Mount an empty in-memory file system of bounded size and number of files, owned by us or by ``uid``."""
+    owner = "" if uid is None else f",uid={uid},gid={uid}"
+    options = f"size={mib}m,mode={mode:o},nr_inodes={inodes}{owner}"
     _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
 
 
@@ -116,12 +117,13 @@ class _MountAttributes(ctypes.Structure):
     )
 
 
-def set_mount_attributes(target: str, *, read_only: bool, devices: bool = False) -> None:
-    """Forbid setuid programs (and writing, and devices) on a mount and all mounts below it. Needs Linux 5.12."""
+def set_mount_attributes(target: str, *, read_only: bool, devices: bool = False, below: bool = True) -> None:
+    """Forbid setuid programs (and writing, and devices) on a mount and all mounts ``below`` it. Needs Linux 5.12."""
     flags = _ATTR_NOSUID | (_ATTR_RDONLY if read_only else 0) | (_ATTR_NOEXEC if devices else _ATTR_NODEV)
     wanted = _MountAttributes(flags, 0, 0, 0)
     pointer, size = ctypes.byref(wanted), ctypes.c_size_t(ctypes.sizeof(wanted))
-    result = _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), _AT_RECURSIVE, pointer, size)
+    how = _AT_RECURSIVE if below else 0
+    result = _libc.syscall(_SYS_MOUNT_SETATTR, _AT_FDCWD, os.fsencode(target), how, pointer, size)
     _check(result, f"mount_setattr {target}")
 
 

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH101, PTH102, PTH103, PTH106, PTH112, PTH120, PTH123, PTH211, TID251
+# ruff: noqa: PTH101, PTH102, PTH103, PTH112, PTH120, PTH123, PTH211, TID251
 """The file system that code sees: a new in-memory root with what Python needs and nothing of the user's.
 
 Layout while it is built, as seen by the init::
@@ -65,8 +65,11 @@ def _leave_host() -> None:
 
 
 def _show_system(plan: dict[str, Any]) -> None:
+    guards = _guard_folders(plan["binds"])
     for path in plan["binds"]:
         _show("/old" + path, "/new" + path)
+    for guard in guards:
+        linux.set_mount_attributes(guard, read_only=True, below=False)
     for path, text in plan["files"].items():
         with open("/new" + path, "wb") as stream:
             stream.write(text.encode("latin-1"))
@@ -75,6 +78,18 @@ def _show_system(plan: dict[str, Any]) -> None:
         os.makedirs(os.path.dirname("/new" + path), exist_ok=True)
         if not os.path.lexists("/new" + path):
             os.symlink(target, "/new" + path)
+
+
+def _guard_folders(paths: list[str]) -> list[str]:
+    """Make mounts of the folders of /tmp and /workspace that lead to what is shown, for a mount can't be renamed."""
+    inside = [
+        path.split("/")[1:3] for path in paths if path.startswith(("/tmp/", "/workspace/")) and path.count("/") > 2
+    ]
+    guards = sorted({f"/new/{top}/{name}" for top, name in inside})
+    for guard in guards:
+        os.mkdir(guard)
+        linux.mount_tmpfs(guard, mib=1, mode=0o755)
+    return guards
 
 
 def _show(source: str, target: str) -> None:
@@ -121,6 +136,6 @@ def _show_script() -> int:
 
 def _shut() -> None:
     linux.unmount("/old")
-    os.rmdir("/old")
+    linux.set_mount_attributes("/new", read_only=True, below=False)
     os.chroot("/new")
     os.chdir("/workspace")
