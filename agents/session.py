@@ -24,7 +24,7 @@ from typing import Self
 from sandmle.agents._board import board_position, task_board
 from sandmle.agents.observation import escape_control, observe_step, plain_text
 from sandmle.canary import canary
-from sandmle.errors import InfraError
+from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading import MAX_BYTES, grade_bytes, invalid_report
 from sandmle.files import hash_tree
 from sandmle.grades import GradeError, GradeReport
@@ -139,8 +139,16 @@ class AgentSession:
 
     @property
     def description(self) -> str:
-        """The task's brief as the agent reads it, safe to put into the conversation."""
-        return escape_control(plain_text((self.task.public / "description.md").read_text(encoding="utf-8")))
+        """The task's brief as the agent reads it, safe to put into the conversation.
+
+        Raises:
+            BadInput: the task has none, or not as UTF-8.
+        """
+        path = self.task.public / "description.md"
+        try:
+            return escape_control(plain_text(path.read_text(encoding="utf-8")))
+        except (OSError, ValueError) as error:
+            raise BadInput(f"{path}: can't be read ({error})") from error
 
     @property
     def archive(self) -> tuple[Attempt, ...]:
@@ -236,7 +244,7 @@ class AgentSession:
         except FileNotFoundError:
             return None
         except ValueError as error:
-            code = GradeError.TOO_LARGE if "large" in str(error) else GradeError.NOT_REGULAR
+            code = GradeError.TOO_LARGE if "more than" in str(error) else GradeError.NOT_REGULAR
             self._latest = Attempt(
                 self._steps, b"", invalid_report(self.task.manifest, code, f"{SUBMISSION} could not be read")
             )

@@ -15,6 +15,8 @@ from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput
 from sandmle.graphs.react._state import ReactState
 from sandmle.graphs.scaffold import Budget
+from sandmle.sandboxes import LocalBackend
+from sandmle.settings import get_settings
 from sandmle.task import Task
 from sandmle.trajectory import Protocol, Turn
 
@@ -96,13 +98,12 @@ async def live(state: ReactState, context: ReactContext | None) -> Live:
     held = _OWN.get(state.session_key)
     if held is not None and held.session.calls == state.tool_calls:
         return held
-    from sandmle.sandboxes.local import LocalBackend
-
     await close_own(state)
     task = Task.load(Path(context.task))
     policy = make_policy(context.model, base_url=context.base_url, task=task)
     budget = Budget(turns=context.turns, step_seconds=task.manifest.limits.step_seconds)
-    session = await AgentSession.open(task, LocalBackend(), context.protocol, step_seconds=budget.step_seconds)
+    backend = LocalBackend(allow_unisolated=policy.scripted or get_settings().allow_unisolated)
+    session = await AgentSession.open(task, backend, context.protocol, step_seconds=budget.step_seconds)
     _OWN[state.session_key] = opened = Live(policy.model, session, budget)
     for turn in state.turns:
         if turn.action is not None and turn.action.kind == "python":
