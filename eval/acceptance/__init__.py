@@ -10,6 +10,7 @@ from sandmle.eval.acceptance._criteria import GENERIC_MAX_HEADROOM, INFORMED_MIN
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
+from sandmle.eval.acceptance.discoverability import search_script
 
 __all__ = [
     "GENERIC_MAX_HEADROOM",
@@ -23,6 +24,7 @@ __all__ = [
     "calibrate",
     "judge",
     "probe_names",
+    "search_script",
 ]
 
 for _module in iter_modules(__path__):

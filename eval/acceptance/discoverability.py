@@ -1,10 +1,12 @@
 """Can the rule be found from what is public?
 
-The search (``search.py``) cross-validates up to 64 ideas from a library fixed beforehand. Where it recovers less than a
+The search (``_search_script.py``, run in a sandbox) cross-validates up to 64 ideas from a library fixed beforehand. Where it recovers less than a
 tenth of the gap from the best generic rung to the informed one, the task is marked and kept out of training.
 """
 
 from __future__ import annotations
+
+from importlib.resources import files
 
 import numpy as np
 
@@ -13,7 +15,7 @@ from sandmle.eval.acceptance._evidence import Evidence
 from sandmle.eval.acceptance._registry import Finding, probe
 from sandmle.eval.acceptance.calibration import Calibration
 
-__all__ = ["discoverability"]
+__all__ = ["discoverability", "search_script"]
 
 
 @probe("discoverability", stage=5)
@@ -31,3 +33,8 @@ def discoverability(evidence: Evidence, calibration: Calibration) -> Finding:
         return Finding("", numbers, passed=True)
     reason = f"the public search recovers {share:.2f} of the gap to informed, needed {MIN_DISCOVERED_SHARE}"
     return Finding(reason, numbers, passed=True, marks="undiscoverable")
+
+
+def search_script() -> str:
+    """The source of the search, a script that stands alone; how to run it is in its docstring."""
+    return files("sandmle.eval.acceptance").joinpath("_search_script.py").read_text(encoding="utf-8")
