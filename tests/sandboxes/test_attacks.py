@@ -413,7 +413,7 @@ print(libc.umount2(b"/workspace/input", 2), libc.sethostname(b"x", 1), libc.sysc
 for call in (lambda: os.setuid(0), lambda: os.setgid(0), lambda: os.setgroups([0]), lambda: os.chroot("/tmp")):
     try:
         call(); print("SUCCEEDED")
-    except PermissionError:
+    except OSError:
         print("refused")
 status = open("/proc/self/status").read()
 print(sorted({line.split()[1] for line in status.splitlines() if line.startswith(("CapEff", "CapPrm", "CapInh"))}))

@@ -6,6 +6,7 @@ import asyncio
 import itertools
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -99,7 +100,9 @@ async def test_libraries_of_the_image_work(sandbox: Sandbox):
     )
     result = await sandbox.run(code, timeout=120)
     assert result.status == "ok", result.output
-    assert result.output == "1.0\n9\n"
+    outside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert result.output == outside.stdout
+    assert result.output.startswith("1.0\n")
 
 
 async def test_workspace_lasts_between_steps(sandbox: Sandbox):
@@ -227,6 +230,40 @@ async def test_no_isolation_is_refused_by_name(monkeypatch):
     backend = LocalBackend()
     with pytest.raises(EnvironmentProblem, match="--allow-unisolated"):
         await backend.create(SandboxSpec())
+
+
+async def test_unisolated_folder_is_removed(monkeypatch, tmp_path: Path, inputs: Path, caplog):
+    monkeypatch.setattr(_probe, "candidates", lambda: ())
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    backend = LocalBackend(allow_unisolated=True)
+    async with await backend.create(SandboxSpec(inputs={"input": inputs})) as sandbox:
+        result = await sandbox.run("import os; print(os.path.abspath('x'), os.environ['HOME'])", timeout=30)
+        assert result.tier == "D"
+        assert result.output == "/workspace/x /tmp\n"
+        assert list(tmp_path.glob("sandmle-*"))
+    assert not list(tmp_path.glob("sandmle-*"))
+    assert (inputs / "train.csv").read_text() == "id,y\n1,2\n"
+    assert "without isolation" in caplog.text
+
+
+async def test_unisolated_children_are_killed(monkeypatch):
+    monkeypatch.setattr(_probe, "candidates", lambda: ())
+    code = """
+import os, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        time.sleep(1)
+        open("survived", "w").close()
+        time.sleep(100)
+    os._exit(0)
+print("done", flush=True)
+"""
+    async with await LocalBackend(allow_unisolated=True).create(SandboxSpec()) as sandbox:
+        result = await sandbox.run(code, timeout=30)
+        assert (result.status, result.output) == ("ok", "done\n")
+        later = await sandbox.run("import os, time; time.sleep(1.5); print(os.path.exists('survived'))", timeout=30)
+    assert later.output == "False\n"
 
 
 async def test_unusable_interpreter(tmp_path: Path):
