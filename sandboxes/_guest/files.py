@@ -7,7 +7,6 @@ Each operation runs in a confined child of the init, so that no name the code ch
 from __future__ import annotations
 
 import contextlib
-import errno
 import itertools
 import os
 import stat
@@ -68,6 +67,8 @@ def _attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict
         return {"error": "refused", "message": str(error)}, b""
     except OSError as error:
         message = f"{path}: {error.strerror or error}"
+        if request["op"] == "read":
+            return {"error": "refused", "message": message}, b""
         return {"error": "system", "message": message, "errno": error.errno}, b""
     return {}, b""
 
@@ -86,12 +87,7 @@ def _descend(workspace: str, folders: list[str], *, make: bool) -> int:
 
 
 def _read(top: int, name: str, path: str, max_bytes: int) -> bytes:
-    try:
-        fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=top)
-    except OSError as error:
-        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EACCES):
-            raise ValueError(f"{path}: not a regular file that can be read") from error
-        raise
+    fd = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY, dir_fd=top)
     state = os.fstat(fd)
     if not stat.S_ISREG(state.st_mode):
         raise ValueError(f"{path}: not a regular file")

@@ -42,6 +42,7 @@ def _serve(config: dict[str, Any], control: int, runner: StepRunner) -> None:
             request, blob = wire.read_frame(control)
             if request["op"] == "cancel":  # of a step that has just ended
                 continue
+            root.repair(config)
             if request["op"] == "run":
                 answer, data = runner.run(request, blob), b""
             else:

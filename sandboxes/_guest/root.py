@@ -23,7 +23,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["build_root"]
+__all__ = ["build_root", "repair"]
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
@@ -53,6 +53,16 @@ def build_root(config: dict[str, Any]) -> int:
     script = _show_script()
     _shut()
     return script
+
+
+def repair(config: dict[str, Any]) -> None:
+    """Open the folders that belong to code again: one that shuts itself out must not look like a fault of ours."""
+    if config["tier"] == "D":
+        os.makedirs(config["workspace"], exist_ok=True)
+        os.chmod(config["workspace"], 0o755)
+        return
+    for path, mode in (("/workspace", 0o755), ("/tmp", 0o1777), ("/dev/shm", 0o1777)):
+        os.chmod(path, mode)
 
 
 def _leave_host() -> None:

@@ -167,6 +167,25 @@ async def test_files_are_not_reached_through_linked_folders(sandbox: Sandbox):
     assert (await sandbox.run("import os; print(os.listdir('/tmp'))", timeout=30)).output.count("'x'") == 0
 
 
+async def test_shutting_itself_out_is_no_excuse(sandbox: Sandbox):
+    code = """
+import os
+os.mkdir("shut"); open("shut/x", "w").close(); os.chmod("shut", 0)
+for folder in ("/tmp", "/dev/shm", "/workspace"):
+    try:
+        os.chmod(folder, 0)
+    except PermissionError:
+        pass
+"""
+    assert (await sandbox.run(code, timeout=30)).status == "ok"
+    with pytest.raises(ValueError, match="shut"):
+        await sandbox.read("shut/x", max_bytes=10)
+    await sandbox.run("import os; os.chmod('/workspace', 0)", timeout=30)
+    result = await sandbox.run("open('y', 'w').write('1'); print(2)", timeout=30)
+    assert (result.status, result.output) == ("ok", "2\n")
+    assert await sandbox.read("y", max_bytes=10) == b"1"
+
+
 async def test_deep_and_closed_folders_are_removed(sandbox: Sandbox):
     code = """
 import os

@@ -89,7 +89,7 @@ async def test_environment_is_small_and_fixed(monkeypatch, backend: LocalBackend
         assert part in result.output
 
 
-async def test_libraries_of_the_image_work(sandbox: Sandbox):
+async def test_libraries_of_the_image_work(backend: LocalBackend):
     code = (
         "import lightgbm, numpy as np\n"
         "from sklearn.linear_model import LogisticRegression\n"
@@ -98,9 +98,12 @@ async def test_libraries_of_the_image_work(sandbox: Sandbox):
         "fitted = lightgbm.LGBMClassifier(n_estimators=2, min_child_samples=2, verbose=-1, n_jobs=1).fit(X, y)\n"
         "print(fitted.predict(X.copy()).sum())\n"
     )
-    result = await sandbox.run(code, timeout=120)
+    async with await backend.create(SandboxSpec()) as sandbox:
+        result = await sandbox.run(code, timeout=120)
     assert result.status == "ok", result.output
-    outside = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    outside = await asyncio.to_thread(
+        subprocess.run, [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert result.output == outside.stdout
     assert result.output.startswith("1.0\n")
 
