@@ -17,10 +17,14 @@ from contextlib import aclosing
 from pathlib import Path
 from typing import Any, Literal
 
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.roles import TaskPlan
 from sandmle.errors import BadInput
+from sandmle.eval.acceptance import Calibration
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.graphs.synthesis.graph import builder
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
@@ -31,6 +35,9 @@ from sandmle.seeds import Seed, select_seeds
 from sandmle.task import Task
 
 __all__ = ["Batch", "BatchSettings", "Progress", "SlotRecord", "synthesize"]
+
+STATE_TYPES = (TaskPlan, Calibration, Rejection)
+"""What a checkpoint may be read back as, beside plain JSON values."""
 
 
 class BatchSettings(VersionedRecord):
@@ -137,8 +144,8 @@ async def synthesize(
         order = CommitOrder()
         workshop = Workshop(team=team, backend=LocalBackend(concurrency=jobs, allow_unisolated=True), order=order)
         context.equip(workshop)
-        database = str(batch.out / ".sandmle" / "checkpoints.sqlite")
-        async with AsyncSqliteSaver.from_conn_string(database) as saver:
+        async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
+            saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
             runner = _SlotRunner(batch, saver, order, on_progress)
             async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
                 async for record in records:
