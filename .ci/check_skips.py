@@ -8,6 +8,7 @@ A line of EXPECTED_SKIPS is ``pattern # reason``: a skip is expected if ``test i
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -43,15 +44,22 @@ def skipped_tests(path: Path) -> list[str]:
 
 
 def main(report: str, expected: str) -> int:
-    """Print every skip with its reason; 1 if one is not expected."""
+    """Print expected skips counted by reason and the others one by one; 1 if there are others."""
     reasons = expected_skips(Path(expected))
-    unexpected = 0
+    counts: Counter[str] = Counter()
+    unexpected = []
     for skip in skipped_tests(Path(report)):
-        reason = next((why for pattern, why in reasons.items() if pattern in skip), None)
-        unexpected += reason is None
-        print(f"{'SKIP NOT EXPECTED' if reason is None else 'skip'}  {skip}" + (f"  [{reason}]" if reason else ""))
-    print(f"{unexpected} skips that nobody expects")
-    return int(unexpected > 0)
+        pattern = next((pattern for pattern in reasons if pattern in skip), None)
+        if pattern is None:
+            unexpected.append(skip)
+        else:
+            counts[pattern] += 1
+    for pattern, count in sorted(counts.items()):
+        print(f"{count} skipped: {pattern}  [{reasons[pattern]}]")
+    for skip in unexpected:
+        print(f"SKIP NOT EXPECTED  {skip}")
+    print(f"{len(unexpected)} skips that nobody expects")
+    return int(bool(unexpected))
 
 
 if __name__ == "__main__":
