@@ -43,8 +43,13 @@ class Channel:
         """
         ours, theirs = socket.socketpair()
         complaints = os.memfd_create("init") if sys.platform == "linux" else os.open(os.devnull, os.O_RDWR)
-        with theirs:
-            channel = cls(_start(python, theirs.fileno(), complaints), complaints)
+        try:
+            with theirs:
+                channel = cls(_start(python, theirs.fileno(), complaints), complaints)
+        except BaseException:
+            ours.close()
+            os.close(complaints)
+            raise
         try:
             reader, channel._writer = await asyncio.open_connection(sock=ours)
             await channel._send({**config, "host_pid": os.getpid()})
@@ -97,12 +102,12 @@ class Channel:
 
     async def close(self) -> None:
         """Hang up, which ends everything inside, and wait until it is gone."""
-        if self._writer is not None:
-            self._writer.close()
-        if self._listener is not None:
-            self._listener.cancel()
-            await asyncio.wait({self._listener})
         try:
+            if self._writer is not None:
+                self._writer.close()
+            if self._listener is not None:
+                self._listener.cancel()
+                await asyncio.wait({self._listener})
             await asyncio.to_thread(self._process.wait, _CANCEL_S)
         except subprocess.TimeoutExpired:
             self.kill()
