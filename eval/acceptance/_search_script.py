@@ -1,10 +1,10 @@
 """The discoverability search: what a patient data scientist finds with public data alone.
 
-Run as ``python search.py FACTS K`` where input/train.csv and input/test.csv lie; writes submission.csv. FACTS is
-a JSON object with what the brief tells: target, id_column, kind, classes, metric. The library of ideas is fixed here. Ideas are
-screened by their association with out-of-fold residuals, given all columns that the model has already; at most K are
-cross-validated, greedily, by log loss or squared error; the final model is linear, or its blend with trees and a kernel
-machine where cross-validation says so. The file stands alone: numpy, pandas and scikit-learn.
+Run as ``python search.py FACTS K`` where input/train.csv and input/test.csv lie; writes submission.csv. FACTS is a JSON
+object with what the brief tells: target, id_column, kind, classes, metric. The library of ideas is fixed here. Ideas
+are screened by their association with out-of-fold residuals, given all columns that the model has already; at most K
+are cross-validated, greedily, by log loss or squared error; the final model is linear, or its blend with trees and a
+kernel machine where cross-validation says so. The file stands alone: numpy, pandas and scikit-learn.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ Array = NDArray[np.float64]
 FOLDS = 5
 PER_ROUND = 10
 MIN_SCREEN_Z = 4.0
-MIN_GAIN_Z = 2.0
+MIN_GAIN_Z = 2.5
 PENALTIES = (0.5, 2.0, 8.0, 32.0, 128.0)
 CUTS = (0.15, 0.25, 0.35, 0.5, 0.65, 0.75, 0.85)
 COARSE_CUTS = (0.35, 0.5, 0.65)
 PERIODS = (0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
 WIDTHS = (0.3, 0.5, 0.8)
+CALENDAR = (" month", " weekday")
 MAX_PAIRED = 14
 MAX_LEVELS = 12
 NEWTON_STEPS = 8
@@ -59,9 +60,15 @@ class Table:
         return np.asarray(self.codes[name][:, None] == np.arange(self.n_levels[name]), dtype=np.float64)
 
     def base(self) -> Array:
-        """What every model gets: numbers, emptiness, levels."""
+        """What every model gets: numbers, emptiness, levels (but the calendar as numbers only)."""
         singles = [values[:, None] for values in (*self.z.values(), *self.empty.values())]
-        return np.hstack([np.zeros((self.rows, 0)), *singles, *(self.levels(name) for name in self.codes)])
+        return np.hstack(
+            [
+                np.zeros((self.rows, 0)),
+                *singles,
+                *(self.levels(name) for name in self.codes if not name.endswith(CALENDAR)),
+            ]
+        )
 
     def take(self, rows: NDArray[np.bool_]) -> Table:
         """Some of the rows."""
@@ -91,7 +98,7 @@ def read_table(frame: pd.DataFrame, seen: NDArray[np.bool_]) -> Table:
             table.logs[name] = np.log(filled)
     for name, column in texts.items():
         names = {level: float(code) for code, level in enumerate(sorted(set(column[seen])))}
-        table.codes[name] = np.array([names.get(text, -1.0) for text in column])
+        table.codes[name] = np.asarray([names.get(text, -1.0) for text in column], dtype=np.float64)
         table.n_levels[name] = len(names)
     return table
 
@@ -109,8 +116,9 @@ def split_columns(frame: pd.DataFrame) -> tuple[dict[str, Array], dict[str, NDAr
         if len(known) and known.str.fullmatch(r"\d{4}-\d\d-\d\d([T ][\d:.]+)?").all():
             date = pd.to_datetime(column, errors="coerce", format="ISO8601")
             numbers[key] = np.asarray((date - pd.Timestamp(2000, 1, 1)) / pd.Timedelta(days=1), dtype=np.float64)
-            texts[key + " month"] = np.array([f"{month:02.0f}" for month in date.dt.month], dtype=object)
-            texts[key + " weekday"] = np.array([f"{day:.0f}" for day in date.dt.day_of_week], dtype=object)
+            for part, values in zip(CALENDAR, (date.dt.month, date.dt.day_of_week), strict=True):
+                numbers[key + part] = np.asarray(values, dtype=np.float64)
+                texts[key + part] = np.array([f"{value:02.0f}" for value in values], dtype=object)
         else:
             texts[key] = column.astype(object).where(column.notna(), "missing").astype(str).to_numpy(dtype=object)
     return numbers, texts
@@ -123,7 +131,7 @@ def column(values: Any) -> Array:  # noqa: ANN401 - a vector of any dtype
 
 def library(table: Table) -> Iterator[Idea]:
     """Every idea, as a function of a table; cut points are quantiles of the training rows."""
-    names = list(table.z)[:MAX_PAIRED]
+    names = sorted(table.z, key=lambda name: name.endswith(CALENDAR))[:MAX_PAIRED]
     for name in table.z:
         yield from single_ideas(name, np.quantile(table.z[name], CUTS))
     for a, b in combinations(names, 2):
@@ -223,8 +231,9 @@ def level_ideas(table: Table, names: list[str]) -> Iterator[Idea]:
     """Slopes and deviations by level, the calendar as circles, and pairs of levels."""
     small = [name for name in table.codes if 2 <= table.n_levels[name] <= MAX_LEVELS]
     for level in small:
-        if level.endswith((" month", " weekday")):
-            yield partial(circle, level=level, turn=2 * np.pi / (12 if level.endswith(" month") else 7))
+        if level.endswith(CALENDAR):
+            yield partial(circle, level=level, turn=2 * np.pi / (12 if level.endswith(CALENDAR[0]) else 7))
+            yield partial(Table.levels, name=level)
         members = table.levels(level)
         for name in names:
             centers = members.T @ table.z[name] / np.maximum(members.sum(axis=0), 1.0)

@@ -1,7 +1,8 @@
 """Can the rule be found from what is public?
 
-The search (``_search_script.py``, run in a sandbox) cross-validates up to 64 ideas from a library fixed beforehand. Where it recovers less than a
-tenth of the gap from the best generic rung to the informed one, the task is marked and kept out of training.
+The search (``_search_script.py``, run in a sandbox) cross-validates up to 64 ideas from a library fixed beforehand.
+Where it recovers less than a tenth of the gap from the best generic rung to the informed one, the task is marked and
+kept out of training.
 """
 
 from __future__ import annotations

@@ -1,0 +1,154 @@
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.metrics import roc_auc_score
+
+from sandmle.eval.acceptance import MAX_IDEAS, _search_script, search_script
+
+SIGNS = {"u": 1.0, "v": -1.0, "w": 1.0, "x": -1.0}
+RULES = {
+    "interaction": lambda d: 1.3 * d.d * d.e,
+    "periodic": lambda d: 1.7 * np.sin(2 * np.pi * d.f / 1.7 + 1),
+    "threshold": lambda d: 2.5 * (d.d.abs() < 0.6),
+    "slope by level": lambda d: 1.3 * d.d * d.zone.map(SIGNS),
+    "season": lambda d: 1.5 * np.cos(2 * np.pi * (pd.to_datetime(d.day).dt.month - 4) / 12),
+    "ratio": lambda d: 2 * np.abs(np.log(d.p / d.q)),
+}
+
+
+def _frame(rng, n):
+    frame = pd.DataFrame(rng.normal(size=(n, 8)), columns=list("abcdefgh"))
+    frame["p"], frame["q"] = np.exp(0.5 * rng.normal(size=n)), np.exp(0.5 * rng.normal(size=n))
+    frame["zone"] = rng.choice(list("uvwx"), n)
+    days = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 365, n), unit="D")
+    return frame.assign(day=days.strftime("%Y-%m-%d"))
+
+
+def _folder(folder, hidden, kind, seed=0):
+    """Write a task; returns truth and the noise-free signal of its test rows."""
+    rng = np.random.default_rng([seed, 5])
+    frames = {"train": _frame(rng, 200), "test": _frame(rng, 1000)}
+    center = hidden(frames["test"]).mean()
+    signal = {k: (d.g + 0.5 * d.h + 0.5 * (d.zone == "u") + hidden(d) - center).to_numpy() for k, d in frames.items()}
+    number = kind == "number"
+    labels = {
+        k: s + rng.normal(0, 0.7, len(s)) if number else (rng.random(len(s)) < 1 / (1 + np.exp(-2 * s))).astype(int)
+        for k, s in signal.items()
+    }
+    (folder / "input").mkdir()
+    shown = labels["train"] if number else np.array(["no", "yes"])[labels["train"]]
+    frames["train"].loc[::17, "c"] = np.nan
+    frames["train"].assign(key=range(200), y=shown).to_csv(folder / "input" / "train.csv", index=False)
+    frames["test"].assign(key=range(1000)).to_csv(folder / "input" / "test.csv", index=False)
+    return labels["test"], signal["test"]
+
+
+def _arguments(kind, metric="roc_auc", classes=("no", "yes"), ideas=MAX_IDEAS):
+    facts = {"target": "y", "id_column": "key", "kind": kind, "classes": classes, "metric": metric}
+    return ["search.py", json.dumps(facts), str(ideas)]
+
+
+@pytest.fixture
+def search(tmp_path, monkeypatch):
+    """Runs the script in a folder that holds a task; returns the submission."""
+
+    def run(kind, **arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", _arguments(kind, **arguments))
+        _search_script.main()
+        return pd.read_csv(tmp_path / "submission.csv")
+
+    return run
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_planted_term_is_found_in_numbers(tmp_path, search, rule):
+    truth, _ = _folder(tmp_path, RULES[rule], "number")
+    error = {
+        ideas: np.sqrt(np.mean((search("number", metric="rmse", classes=(), ideas=ideas)["y"] - truth) ** 2))
+        for ideas in (0, MAX_IDEAS)
+    }
+    assert (error[0] - error[MAX_IDEAS]) / (error[0] - 0.7) > 0.3
+
+
+@pytest.mark.parametrize("rule", ["interaction", "periodic", "slope by level"])
+def test_a_planted_term_is_found_in_classes(tmp_path, search, rule):
+    truth, signal = _folder(tmp_path, RULES[rule], "probability", seed=1)
+    score = {ideas: roc_auc_score(truth, search("probability", ideas=ideas)["y"]) for ideas in (0, MAX_IDEAS)}
+    assert (score[MAX_IDEAS] - score[0]) / (roc_auc_score(truth, signal) - score[0]) > 0.3
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_nothing_is_spoilt_where_there_is_nothing_to_find(tmp_path, search, seed):
+    truth, _ = _folder(tmp_path, lambda d: 0 * d.a, "probability", seed)
+    score = {ideas: roc_auc_score(truth, search("probability", ideas=ideas)["y"]) for ideas in (0, MAX_IDEAS)}
+    assert score[MAX_IDEAS] > score[0] - 0.01
+
+
+def test_no_more_ideas_are_cross_validated_than_allowed(tmp_path, search, monkeypatch):
+    _folder(tmp_path, RULES["interaction"], "number")
+    fits = []
+    whole = _search_script.Search.out_of_fold
+    monkeypatch.setattr(_search_script.Search, "out_of_fold", lambda *args: fits.append(1) or whole(*args))
+    counts = []
+    for ideas in (0, 7):
+        fits.clear()
+        search("number", metric="rmse", classes=(), ideas=ideas)
+        counts.append(len(fits))
+    penalties = len(_search_script.PENALTIES)
+    rounds = (counts[1] - counts[0]) // penalties
+    assert 0 < counts[1] - counts[0] - rounds * penalties <= 7
+
+
+@pytest.mark.parametrize(("kind", "metric"), [("label", "macro_f1"), ("class_probabilities", "multiclass_log_loss")])
+def test_every_form_of_submission(tmp_path, search, kind, metric):
+    truth, _ = _folder(tmp_path, RULES["interaction"], "probability")
+    found = search(kind, metric=metric)
+    if kind == "label":
+        assert set(found["y"]) == {"no", "yes"}
+        assert np.mean((found["y"] == "yes") == truth) > 0.65
+    else:
+        assert list(found) == ["key", "no", "yes"]
+        assert np.allclose(found[["no", "yes"]].sum(axis=1), 1)
+
+
+def test_three_classes_given_as_numbers(tmp_path, search):
+    truth, _ = _folder(tmp_path, RULES["interaction"], "number")
+    train = pd.read_csv(tmp_path / "input" / "train.csv")
+    train["y"] = np.digitize(train["y"], [-0.7, 0.7])
+    train.to_csv(tmp_path / "input" / "train.csv", index=False)
+    found = search("label", metric="accuracy", classes=("0", "1", "2"))
+    assert np.mean(found["y"] == np.digitize(truth, [-0.7, 0.7])) > 0.5
+
+
+def test_a_skewed_positive_target_stays_positive(tmp_path, search):
+    truth, _ = _folder(tmp_path, RULES["interaction"], "number")
+    train = pd.read_csv(tmp_path / "input" / "train.csv")
+    train.assign(y=np.exp(train["y"])).to_csv(tmp_path / "input" / "train.csv", index=False)
+    found = search("number", metric="rmsle", classes=())["y"]
+    assert found.min() > 0
+    assert np.corrcoef(np.log(found), truth)[0, 1] > 0.8
+
+
+def test_the_script_stands_alone_and_repeats(tmp_path):
+    imported = {
+        (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else node.names[0].name.split(".")[0]
+        for node in ast.walk(ast.parse(search_script()))
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+    }
+    assert imported <= sys.stdlib_module_names | {"numpy", "pandas", "sklearn"}
+    _folder(tmp_path, RULES["interaction"], "probability")
+    (tmp_path / "search.py").write_text(search_script())
+    command = [sys.executable, *_arguments("probability")]
+    found = []
+    for _ in range(2):
+        subprocess.run(command, cwd=tmp_path, check=True, env={"OMP_NUM_THREADS": "1"})
+        found.append((tmp_path / "submission.csv").read_bytes())
+    assert found[0] == found[1]
