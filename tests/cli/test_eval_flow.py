@@ -14,8 +14,6 @@ from sandmle.seeds import get_seed, materialize
 pytestmark = pytest.mark.flow
 
 MAIN = "from sandmle.cli import run; run()"
-SLACK = 2
-"""The promise is 2 s on a machine of one's own; CI machines are shared."""
 
 
 @pytest.fixture(scope="module")
@@ -83,7 +81,7 @@ def test_ctrl_c_stops_at_once_leaves_no_child_and_says_how_to_go_on(suite, tmp_p
     assert "the same command goes on from there" in rest
     assert below
     assert [pid for pid in below if Path(f"/proc/{pid}").exists()] == []
-    assert seconds < 2 * SLACK
+    assert seconds < 2
     again = subprocess.run(
         command(suite, tmp_path / "run", *more, repeats=1), check=True, capture_output=True, text=True
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -112,4 +113,5 @@ def _run(settings: EvalSettings, out: Path, jobs: int | None, base_url: str | No
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; every finished episode is in {out}: the same command goes on from there", err=True)
+        gc.freeze()  # the interpreter's last collection walks every object of every library: seconds on a busy machine
         raise typer.Exit(130) from None
