@@ -89,10 +89,15 @@ def _metric(description: str) -> str:
     quoted = [name for name in metric_names() if f"`{name}`" in description]
     if quoted:
         return quoted[0]
-    text = description.casefold()
-    titled = {get_metric(name).title.casefold(): name for name in metric_names()}
+    text = _folded(description)
+    titled = {_folded(get_metric(name).title): name for name in metric_names()}
     found = sorted((title for title in titled if title in text), key=len)
     return titled[found[-1]] if found else ""
+
+
+def _folded(text: str) -> str:
+    """Without case and hyphens: multi-class is multiclass."""
+    return text.casefold().replace("-", "")
 
 
 def _guess_kind(profile: dict[str, Any], columns: list[str]) -> PredictionKind:
