@@ -8,6 +8,7 @@ import pandas as pd
 import pytest
 
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
+from sandmle.eval.grading import AnswerKey, InvalidSubmission, decode_submission
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import SubmissionFormat, Thresholds
 
@@ -112,3 +113,16 @@ def test_disagreement_on_a_valid_submission(printed, fault):
 @pytest.mark.parametrize("printed", [_printed(), '{"error": "x"}', '{"score": null}', '{"score": null, "error": ""}'])
 def test_a_bad_submission_must_be_refused_with_a_reason(printed):
     assert not judge_evaluator([_report(error=GradeError.EMPTY)], [printed]).passed
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_the_grader_takes_the_valid_and_refuses_the_broken_ones(name):
+    form, sample = FORMATS[name], _sample(name)
+    key = AnswerKey(tuple(sample["id"].astype(str)), np.zeros(30), np.ones(30, dtype=bool))
+    for data in random_submissions(sample, form, 3, seed=0):
+        assert len(decode_submission(data, form, key)) == 30
+    for fault, data in bad_submissions(sample, form).items():
+        with pytest.raises(InvalidSubmission) as refused:
+            decode_submission(data, form, key)
+        if fault in set(GradeError):
+            assert refused.value.code == fault
