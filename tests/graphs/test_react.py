@@ -1,4 +1,4 @@
-"""The ReAct graph with scripted policies in real sandboxes, driven by a scaffold and, as in Studio, by a JSON context."""
+"""The ReAct graph with scripted policies in real sandboxes, driven by a scaffold and by a JSON context as in Studio."""
 
 from __future__ import annotations
 
