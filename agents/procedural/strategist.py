@@ -95,7 +95,7 @@ class ProceduralStrategist:
 
 def _draw_domain(rng: np.random.Generator, seed: Seed) -> Domain:
     """Any domain but those that resemble the seed's own."""
-    own = {seed.id, seed.family}
+    own = {seed.id, seed.family, *seed.id.lower().split("-")}
     domains = [domain for domain in load_domains() if not own & set(domain.related)]
     return domains[int(rng.integers(len(domains)))]
 

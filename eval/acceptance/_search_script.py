@@ -40,6 +40,7 @@ PERIODS = (0.8, 1.0, 1.25, 1.6, 2.0, 2.5, 3.2, 4.0)
 WIDTHS = (0.3, 0.5, 0.8)
 CALENDAR = (" month", " weekday")
 MAX_PAIRED = 14
+MAX_SKEW = 0.8
 MAX_LEVELS = 12
 NEWTON_STEPS = 8
 
@@ -83,7 +84,10 @@ Idea = Callable[[Table], Array]
 
 
 def read_table(frame: pd.DataFrame, seen: NDArray[np.bool_]) -> Table:
-    """All columns on the scale of the training rows (``seen``); a date gives a day number and calendar levels."""
+    """All columns on the scale of the training rows (``seen``).
+
+    A positive number with a long right tail is read on the log scale; a date gives a day number and calendar levels.
+    """
     numbers, texts = split_columns(frame)
     table = Table(len(frame), {}, {}, {}, {}, {})
     for name, values in numbers.items():
@@ -91,7 +95,9 @@ def read_table(frame: pd.DataFrame, seen: NDArray[np.bool_]) -> Table:
         if len(known) == 0 or known.std() == 0:
             continue
         filled = np.where(np.isnan(values), np.median(known), values)
-        table.z[name] = (filled - known.mean()) / known.std()
+        reading = np.log if known.min() > 0 and filled.min() > 0 and skewness(known) > MAX_SKEW else np.asarray
+        center, spread = reading(known).mean(), reading(known).std()
+        table.z[name] = (reading(filled) - center) / spread
         if np.isnan(values[seen]).any():
             table.empty[name] = np.isnan(values).astype(np.float64)
         if filled.min() > 0 and known.max() > 1.5 * known.min():
@@ -101,6 +107,11 @@ def read_table(frame: pd.DataFrame, seen: NDArray[np.bool_]) -> Table:
         table.codes[name] = np.asarray([names.get(text, -1.0) for text in column], dtype=np.float64)
         table.n_levels[name] = len(names)
     return table
+
+
+def skewness(values: Array) -> float:
+    """Mean cube of the standardised values."""
+    return float(np.mean(((values - values.mean()) / values.std()) ** 3))
 
 
 def split_columns(frame: pd.DataFrame) -> tuple[dict[str, Array], dict[str, NDArray[np.object_]]]:
@@ -355,6 +366,28 @@ class Blend:
         return np.asarray(mean / mean.sum(axis=1, keepdims=True), dtype=np.float64)
 
 
+class Boosted(Blend):
+    """The boosted trees alone, for targets that are far from linear."""
+
+    def fit(self, x: Array, y: Array) -> Boosted:
+        """As ``Linear.fit``."""
+        boost = {"n_estimators": 80, "learning_rate": 0.08, "subsample": 0.8, "max_features": 0.5, "random_state": 0}
+        if self.classes:
+            self.model = GradientBoostingClassifier(min_samples_leaf=5, **boost).fit(x, y.argmax(axis=1))
+        else:
+            self.model = GradientBoostingRegressor(min_samples_leaf=5, **boost).fit(x, y[:, 0])
+        self.width = y.shape[1]
+        return self
+
+    def predict(self, x: Array) -> Array:
+        """As ``Linear.predict``."""
+        if not self.classes:
+            return column(self.model.predict(x))
+        shares = np.full((len(x), self.width), 1e-6)
+        shares[:, self.model.classes_] = self.model.predict_proba(x)
+        return np.asarray(shares / shares.sum(axis=1, keepdims=True), dtype=np.float64)
+
+
 class Search:
     """The state of one search: training rows, folds, and the matrix of the columns chosen so far."""
 
@@ -434,8 +467,8 @@ class Search:
         return taken
 
     def final(self, x_test: Array) -> Array:
-        """Test predictions of the linear model or of the blend, whichever has the lower loss out of fold."""
-        models: tuple[Linear | Blend, ...] = (Linear(self.penalty, self.classes), Blend(self.penalty, self.classes))
+        """Test predictions of the linear model, the trees or the blend, whichever has the lowest loss out of fold."""
+        models = [make(self.penalty, self.classes) for make in (Linear, Blend, Boosted)]
         losses = [self.losses(self.out_of_fold(model, self.x)).mean() for model in models]
         return models[int(np.argmin(losses))].fit(self.x, self.y).predict(x_test)
 

@@ -100,9 +100,7 @@ async def _run_again(
     if problem := await trial.draw_data(backend, plan, generator, runs):
         return [problem]
     findings = list(_changed_data(task, runs))
-    problem = await trial.run_baselines(backend, plan, task.provenance / "baselines", runs)
-    problem = problem or await trial.run_search(backend, plan, runs)
-    if problem:
+    if problem := await trial.run_baselines(backend, plan, task.provenance / "baselines", runs):
         return [*findings, problem]
     evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
     measured = await asyncio.to_thread(calibrate, evidence)

@@ -13,93 +13,73 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Mapping, Sequence
-from importlib.resources import files
 from pathlib import Path
 
 import pandas as pd
 
 from sandmle.agents.roles import BASELINE_RUNGS, TaskPlan
 from sandmle.agents.scripts import ScriptJob, ScriptResult, run_scripts
-from sandmle.eval.acceptance import MAX_IDEAS, Evidence
+from sandmle.eval.acceptance import MAX_IDEAS, Evidence, search_script
 from sandmle.eval.grading import InvalidSubmission, read_answers, read_submission
 from sandmle.eval.metrics import Array, get_metric
-from sandmle.sandboxes import SandboxBackend, SandboxSpec
+from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxSpec
 from sandmle.task import TaskLimits
 
-__all__ = ["draw_data", "load_evidence", "run_baselines", "run_evaluator", "run_search"]
+__all__ = ["clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
 
-PUBLIC_FILES = ("train.csv", "test.csv", "sample_submission.csv")
-PRIVATE_FILES = ("answers.csv", "bayes.csv")
+TEST_FILES = ("public/test.csv", "private/answers.csv", "private/bayes.csv")
+DATA_FILES = ("public/train.csv", "public/sample_submission.csv", *TEST_FILES)
 MAX_FILE = 64 << 20
 MODELLING = ("pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.svm")
 
 
 async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: bytes, trial: Path) -> str:
-    """Run the generator once per training redraw and keep what it wrote."""
+    """Run the generator once per training redraw, and the first one again; keep what it wrote.
+
+    Equal seeds must give equal bytes, and the hidden test rows may depend on the test seed alone.
+    """
+    redraws = [(f"redraw-{index}", seed) for index, seed in enumerate(plan.train_seeds)]
+    again = ("again", plan.train_seeds[0])
     jobs = [
-        ScriptJob(name=f"draw-{index}", script="generate.py", args=_generator_args(plan, train_seed, f"draw-{index}"))
-        for index, train_seed in enumerate(plan.train_seeds)
+        ScriptJob(name=name, script="generate.py", args=_generator_args(plan, seed, name))
+        for name, seed in (*redraws, again)
     ]
+    found: dict[tuple[str, str], bytes] = {}
     async with await backend.create(SandboxSpec()) as sandbox:
         await sandbox.write("generate.py", generator)
         if problem := _first_failure(await run_scripts(sandbox, jobs, preload=("pandas",))):
             return problem
-        test_rows = set()
-        for index, job in enumerate(jobs):
-            for folder, names in (("public", PUBLIC_FILES), ("private", PRIVATE_FILES)):
-                for name in names:
-                    try:
-                        data = await sandbox.read(f"{job.name}/{folder}/{name}", max_bytes=MAX_FILE)
-                    except (FileNotFoundError, ValueError) as error:
-                        return f"generate.py wrote no usable {folder}/{name}: {error}"
-                    if name in ("test.csv", "answers.csv", "bayes.csv"):
-                        test_rows.add((name, data))
-                    target = trial / (f"redraw-{index}" if folder == "public" else "private") / name
-                    target.parent.mkdir(parents=True, exist_ok=True)
-                    target.write_bytes(data)
-    if len(test_rows) > 3:
+        for job in jobs:
+            for name in DATA_FILES:
+                try:
+                    found[job.name, name] = await sandbox.read(f"{job.name}/{name}", max_bytes=MAX_FILE)
+                except (FileNotFoundError, ValueError) as error:
+                    return f"generate.py wrote no usable {name}: {error}"
+    if any(found["redraw-0", name] != found["again", name] for name in DATA_FILES):
+        return "generate.py writes other bytes when it runs again with the same seeds"
+    if any(found["redraw-0", name] != found[redraw, name] for name in TEST_FILES for redraw, _ in redraws):
         return "generate.py gives other test rows when only --train-seed changes"
+    for redraw, _ in redraws:
+        for name in DATA_FILES:
+            folder, base = name.split("/")
+            target = trial / (redraw if folder == "public" else "private") / base
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(found[redraw, name])
     return ""
 
 
 async def run_baselines(backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path) -> str:
-    """Run every rung on every training redraw."""
-    limit = TaskLimits().step_seconds
-    jobs = [
-        ScriptJob(
-            name=f"{rung}-{index}",
-            script=f"baselines/{rung}.py",
-            folder=f"runs/{rung}-{index}",
-            input=f"data/{index}",
-            cpu_seconds=limit,
-        )
-        for rung in BASELINE_RUNGS
-        for index in range(len(plan.train_seeds))
-    ]
-    inputs = {f"data/{index}": trial / f"redraw-{index}" for index in range(len(plan.train_seeds))}
-    return await _run_and_keep(backend, jobs, {**inputs, "baselines": baselines}, trial / "predictions")
-
-
-async def run_search(backend: SandboxBackend, plan: TaskPlan, trial: Path) -> str:
-    """Run the discoverability search on the published training rows."""
-    facts = {
-        "target": plan.target,
-        "id_column": plan.submission.id_column,
-        "kind": plan.submission.kind,
-        "classes": plan.submission.classes,
-        "metric": plan.metric,
-        "lower_is_better": get_metric(plan.metric).lower_is_better,
-    }
-    job = ScriptJob(
-        name="search-0",
-        script="search.py",
-        folder="runs/search-0",
-        input="data/0",
-        args=(json.dumps(facts), str(MAX_IDEAS)),
-    )
-    script = files("sandmle.eval.acceptance").joinpath("_search_script.py").read_bytes()
-    inputs = {"data/0": trial / "redraw-0"}
-    return await _run_and_keep(backend, [job], inputs, trial / "predictions", {"search.py": script})
+    """Run every rung on every training redraw, and the discoverability search on the published one."""
+    redraws = range(len(plan.train_seeds))
+    jobs = [_on_redraw(rung, f"baselines/{rung}.py", index) for rung in BASELINE_RUNGS for index in redraws]
+    facts = {**plan.submission.model_dump(mode="json"), "target": plan.target, "metric": plan.metric}
+    jobs.append(_on_redraw("search", "search.py", 0, json.dumps(facts), str(MAX_IDEAS)))
+    inputs = {f"data/{index}": trial / f"redraw-{index}" for index in redraws}
+    async with await backend.create(SandboxSpec(inputs={**inputs, "baselines": baselines})) as sandbox:
+        await sandbox.write("search.py", search_script().encode())
+        if problem := _first_failure(await run_scripts(sandbox, jobs, preload=MODELLING)):
+            return problem
+        return await _keep_submissions(sandbox, jobs, trial / "predictions")
 
 
 async def run_evaluator(
@@ -158,28 +138,26 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
     )
 
 
-async def _run_and_keep(
-    backend: SandboxBackend,
-    jobs: Sequence[ScriptJob],
-    inputs: Mapping[str, Path],
-    predictions: Path,
-    scripts: Mapping[str, bytes] | None = None,
-) -> str:
-    """Run scripts that each write submission.csv; keep those files under the job's name."""
-    async with await backend.create(SandboxSpec(inputs=dict(inputs))) as sandbox:
-        for name, data in (scripts or {}).items():
-            await sandbox.write(name, data)
-        results = await run_scripts(sandbox, jobs, preload=MODELLING)
-        if problem := _first_failure(results):
-            return problem
-        predictions.mkdir(parents=True, exist_ok=True)
-        for job in jobs:
-            try:
-                data = await sandbox.read(f"{job.folder}/submission.csv", max_bytes=MAX_FILE)
-            except (FileNotFoundError, ValueError) as error:
-                return f"{job.script} left no usable submission.csv: {error}"
-            (predictions / f"{job.name}.csv").write_bytes(data)
+async def _keep_submissions(sandbox: Sandbox, jobs: Sequence[ScriptJob], predictions: Path) -> str:
+    predictions.mkdir(parents=True, exist_ok=True)
+    for job in jobs:
+        try:
+            data = await sandbox.read(f"{job.folder}/submission.csv", max_bytes=MAX_FILE)
+        except (FileNotFoundError, ValueError) as error:
+            return f"{job.script} left no usable submission.csv: {error}"
+        (predictions / f"{job.name}.csv").write_bytes(data)
     return ""
+
+
+def _on_redraw(name: str, script: str, index: int, *args: str) -> ScriptJob:
+    return ScriptJob(
+        name=f"{name}-{index}",
+        script=script,
+        folder=f"runs/{name}-{index}",
+        input=f"data/{index}",
+        args=args,
+        cpu_seconds=TaskLimits().step_seconds,
+    )
 
 
 def _generator_args(plan: TaskPlan, train_seed: int, out: str) -> tuple[str, ...]:

@@ -31,7 +31,6 @@ __all__ = [
     "accept_candidate",
     "check_brief_of",
     "check_evaluator",
-    "check_generator",
     "lay_out_data",
     "manifest_of",
     "write_records",
@@ -91,21 +90,6 @@ def check_brief_of(plan: TaskPlan, task: Path) -> Verdict:
         target=plan.target,
         rule_terms=plan.rule_terms,
     )
-
-
-async def check_generator(backend: SandboxBackend, plan: TaskPlan, task: Path, again: Path) -> str:
-    """Run the generator again; its files must have the same bytes as those of the task."""
-    trial.clear(again)
-    first_redraw = plan.model_copy(update={"train_seeds": plan.train_seeds[:1]})
-    generator = (task / "provenance" / "generate.py").read_bytes()
-    if problem := await trial.draw_data(backend, first_redraw, generator, again):
-        return problem
-    for made, kept in ((again / "redraw-0", "public"), (again / "private", "private")):
-        for path in sorted(made.iterdir()):
-            ours = task / "prepared" / kept / path.name
-            if not ours.is_file() or ours.read_bytes() != path.read_bytes():
-                return f"prepared/{kept}/{path.name} differs from what generate.py writes"
-    return ""
 
 
 async def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Acceptance:

@@ -1,11 +1,11 @@
 from __future__ import annotations
 
-import json
 from pathlib import Path
 
 import pytest
 
 from sandmle.canary import canary
+from sandmle.eval.acceptance.calibration import Calibration, Rung, Step
 from sandmle.files import hash_tree
 from sandmle.sandboxes import LocalBackend
 from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskLimits, TaskManifest, Thresholds
@@ -16,6 +16,28 @@ TRUTH = [float(value) for value in range(10)]
 @pytest.fixture(scope="session")
 def backend() -> LocalBackend:
     return LocalBackend(concurrency=2, allow_unisolated=True)
+
+
+def calibration() -> Calibration:
+    """A ladder of MAE: dummy 5, linear 3, informed 0.5."""
+    scores = {"dummy": 5.0, "linear": 3.0, "informed": 0.5}
+    steps = [
+        Step(lower=low, upper=high, difference=scores[low] - scores[high], sd=0.1, p=1.0, z=20.0, resamples=500)
+        for low, high in (("dummy", "linear"), ("linear", "informed"))
+    ]
+    return Calibration(
+        metric="mae",
+        lower_is_better=True,
+        sign=-1.0,
+        rungs={name: Rung(private=(s,), mean=s, public=(s,), headroom=None) for name, s in scores.items()},
+        best_generic="linear",
+        dummy=-5.0,
+        generic=-3.0,
+        informed=-0.5,
+        bayes=0.0,
+        steps=(steps[0], steps[1]),
+        thresholds=Thresholds(median=4.0, bronze=3.0, silver=2.0, gold=1.0),
+    )
 
 
 @pytest.fixture
@@ -31,7 +53,7 @@ def task(tmp_path: Path) -> Task:
     (public / "sample_submission.csv").write_text("id,y\n" + "".join(f"{i},0\n" for i in range(10)))
     rows = [f"{i},{TRUTH[i]},{'Public' if i < 3 else 'Private'},{canary(task_id)}\n" for i in range(10)]
     (private / "answers.csv").write_text("id,y,Usage,canary\n" + "".join(rows))
-    (root / "provenance" / "calibration.json").write_text(json.dumps({"dummy": 5.0}))
+    (root / "provenance" / "calibration.json").write_text(calibration().to_text())
     manifest = TaskManifest(
         id=task_id,
         title="Toy",

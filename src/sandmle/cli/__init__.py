@@ -6,6 +6,7 @@ one line on standard error and the exit code they carry; anything else is a defe
 
 from __future__ import annotations
 
+import gc
 import logging
 import os
 import sys
@@ -90,4 +91,5 @@ def run() -> None:
         code = 0
     else:
         code = 0
+    gc.freeze()  # the last collection would walk every object of the heavy libraries once more
     sys.exit(code)
