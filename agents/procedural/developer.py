@@ -5,6 +5,7 @@ Two knobs mend a ladder: the share of the signal that is easy, and the noise. Wh
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from sandmle.agents.procedural._render import facts, render
@@ -28,13 +29,16 @@ class ProceduralDeveloper:
         """Write the scripts; with scores in the feedback, turn the knobs first."""
         if feedback is not None and feedback.calibration is not None:
             plan = _retune(plan, feedback.calibration)
-        provenance = workdir / "provenance"
-        inputs = facts(plan)
-        write_text(provenance / "rule.json", plan.model_dump_json(indent=2) + "\n")
-        write_text(provenance / "generate.py", render("generate.py.j2", **inputs))
-        for rung in BASELINE_RUNGS:
-            write_text(provenance / "baselines" / f"{rung}.py", render(f"baselines/{rung}.py.j2", **inputs))
+        await asyncio.to_thread(_write_scripts, plan, workdir / "provenance")
         return plan
+
+
+def _write_scripts(plan: TaskPlan, provenance: Path) -> None:
+    inputs = facts(plan)
+    write_text(provenance / "rule.json", plan.model_dump_json(indent=2) + "\n")
+    write_text(provenance / "generate.py", render("generate.py.j2", **inputs))
+    for rung in BASELINE_RUNGS:
+        write_text(provenance / "baselines" / f"{rung}.py", render(f"baselines/{rung}.py.j2", **inputs))
 
 
 def _retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from pathlib import Path
 
@@ -21,16 +22,20 @@ class ProceduralEngineer:
         self, plan: TaskPlan, thresholds: Thresholds, workdir: Path, feedback: Feedback | None
     ) -> None:
         """Write ``provenance/evaluator.py``; the template is the same at every attempt."""
-        metric = get_metric(plan.metric)
-        domain = (0.0, 1.0) if metric.prediction in ("probability", "class_probabilities") else metric.domain
-        text = render(
-            "evaluator.py.j2",
-            **facts(plan),
-            prediction_columns=list(plan.submission.prediction_columns),
-            domain=domain,
-            lower_is_better=metric.lower_is_better,
-            thresholds=thresholds,
-            metric_source=inspect.getsource(metric.score),
-            metric_function=metric.score.__name__,
-        )
-        write_text(workdir / "provenance" / "evaluator.py", text)
+        await asyncio.to_thread(_write, plan, thresholds, workdir / "provenance" / "evaluator.py")
+
+
+def _write(plan: TaskPlan, thresholds: Thresholds, path: Path) -> None:
+    metric = get_metric(plan.metric)
+    domain = (0.0, 1.0) if metric.prediction in ("probability", "class_probabilities") else metric.domain
+    text = render(
+        "evaluator.py.j2",
+        **facts(plan),
+        prediction_columns=list(plan.submission.prediction_columns),
+        domain=domain,
+        lower_is_better=metric.lower_is_better,
+        thresholds=thresholds,
+        metric_source=inspect.getsource(metric.score),
+        metric_function=metric.score.__name__,
+    )
+    write_text(path, text)

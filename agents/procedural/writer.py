@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 from sandmle.agents.procedural._render import render
@@ -40,29 +41,33 @@ class ProceduralWriter:
 
     async def write_brief(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> None:
         """Write ``prepared/public/description.md``."""
-        blueprint = Blueprint.of(plan)
-        goal = blueprint.target(plan)
-        public = workdir / "prepared" / "public"
-        wording = WORDINGS[(plan.candidate + (feedback.attempt if feedback else 0)) % len(WORDINGS)]
-        sample = (public / "sample_submission.csv").read_text(encoding="utf-8").splitlines()
-        text = render(
-            "description.md.j2",
-            plan=plan,
-            wording=wording,
-            domain=blueprint.lexicon(),
-            goal=goal,
-            table=blueprint.table,
-            metric=get_metric(plan.metric),
-            metric_note=METRIC_NOTES[plan.metric],
-            kind_of=_kind_of,
-            has_missing=any(column.missing for column in blueprint.table.columns),
-            asked=_asked(plan, goal),
-            target_values=_target_values(goal),
-            columns_note=_columns_note(plan),
-            header=sample[0],
-            example="\n".join(sample[1:3]),
-        )
-        write_text(public / "description.md", text)
+        attempt = feedback.attempt if feedback else 0
+        await asyncio.to_thread(_write, plan, workdir / "prepared" / "public", attempt)
+
+
+def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
+    blueprint = Blueprint.of(plan)
+    goal = blueprint.target(plan)
+    wording = WORDINGS[(plan.candidate + attempt) % len(WORDINGS)]
+    sample = (public / "sample_submission.csv").read_text(encoding="utf-8").splitlines()
+    text = render(
+        "description.md.j2",
+        plan=plan,
+        wording=wording,
+        domain=blueprint.lexicon(),
+        goal=goal,
+        table=blueprint.table,
+        metric=get_metric(plan.metric),
+        metric_note=METRIC_NOTES[plan.metric],
+        kind_of=_kind_of,
+        has_missing=any(column.missing for column in blueprint.table.columns),
+        asked=_asked(plan, goal),
+        target_values=_target_values(goal),
+        columns_note=_columns_note(plan),
+        header=sample[0],
+        example="\n".join(sample[1:3]),
+    )
+    write_text(public / "description.md", text)
 
 
 def _kind_of(column: Column) -> str:

@@ -96,8 +96,7 @@ async def _run_again(
 ) -> list[str]:
     """Everything that running generator, baselines, search and evaluator shows."""
     runs = scratch / "runs"
-    generator = (task.provenance / "generate.py").read_bytes()
-    if problem := await trial.draw_data(backend, plan, generator, runs):
+    if problem := await trial.draw_data(backend, plan, task.provenance / "generate.py", runs):
         return [problem]
     findings = list(_changed_data(task, runs))
     if problem := await trial.run_baselines(backend, plan, task.provenance / "baselines", runs):

@@ -1,7 +1,7 @@
 """The nodes of the synthesis graph: four roles that write, three checks that run and judge, and two ways to end.
 
 Every node may run twice (a killed run repeats the interrupted one), so each starts from what the state says and
-replaces what it finds in the work folder.
+replaces what it finds in the work folder. Files are touched in threads: a server's event loop never waits for a disk.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ Context = Runtime[SynthesisContext]
 async def data_strategist(state: SynthesisState, runtime: Context) -> Update:
     """Draw the slot's next candidate."""
     context = runtime.context
-    trial.clear(_work(state, runtime))
-    seed = select_seeds([state.seed])[0]
+    await asyncio.to_thread(trial.clear, await _work(state, runtime))
+    (seed,) = await asyncio.to_thread(select_seeds, [state.seed])
     candidate = state.slot * context.max_draws + state.draws
     plan = await context.workshop().team.strategist.plan(seed, candidate)
     return {"plan": plan, "draws": state.draws + 1, "attempts": {}, "problem": "", "calibration": None}
@@ -53,18 +53,18 @@ async def ml_developer(state: SynthesisState, runtime: Context) -> Update:
     """Write generator and baselines, or mend them."""
     developer = runtime.context.workshop().team.developer
     feedback = _feedback(state, "developer")
-    plan = await developer.develop(state.planned(), _work(state, runtime) / "task", feedback)
+    work = await _work(state, runtime)
+    plan = await developer.develop(state.planned(), work / "task", feedback)
     return {"plan": plan}
 
 
 async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
     """Run generator and baselines; are the scores in order, separable and with headroom left?"""
-    plan, work = state.planned(), _work(state, runtime)
+    plan, work = state.planned(), await _work(state, runtime)
     backend = runtime.context.workshop().backend
     runs, provenance = work / "runs", work / "task" / "provenance"
-    trial.clear(runs)
-    generator = (provenance / "generate.py").read_bytes()
-    problem = await trial.draw_data(backend, plan, generator, runs)
+    await asyncio.to_thread(trial.clear, runs)
+    problem = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
     problem = problem or await trial.run_baselines(backend, plan, provenance / "baselines", runs)
     if problem:
         return _sent_back(state, runtime, "developer", "thresholds", problem)
@@ -78,7 +78,7 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
         if not verdict.passed:
             update = _sent_back(state, runtime, "developer", "thresholds", f"{name}: {verdict.reason}")
             return {**update, "calibration": calibration}
-    verification.lay_out_data(plan, runs, work / "task")
+    await asyncio.to_thread(verification.lay_out_data, runs, work / "task")
     return {"route": "onward", "problem": "", "calibration": calibration}
 
 
@@ -88,14 +88,14 @@ async def mlops_engineer(state: SynthesisState, runtime: Context) -> Update:
     if thresholds is None:
         raise ValueError("a candidate without thresholds can't have an evaluator")
     engineer = runtime.context.workshop().team.engineer
-    task = _work(state, runtime) / "task"
-    await engineer.write_evaluator(state.planned(), thresholds, task, _feedback(state, "engineer"))
+    work = await _work(state, runtime)
+    await engineer.write_evaluator(state.planned(), thresholds, work / "task", _feedback(state, "engineer"))
     return {}
 
 
 async def evaluator_check(state: SynthesisState, runtime: Context) -> Update:
     """Does the evaluator agree with our grader on good, random and bad submissions?"""
-    work = _work(state, runtime)
+    work = await _work(state, runtime)
     verdict = await verification.check_evaluator(
         runtime.context.workshop().backend, state.planned(), state.calibrated(), work / "runs", work / "task"
     )
@@ -107,21 +107,23 @@ async def evaluator_check(state: SynthesisState, runtime: Context) -> Update:
 async def technical_writer(state: SynthesisState, runtime: Context) -> Update:
     """Write the brief, or mend it."""
     writer = runtime.context.workshop().team.writer
-    await writer.write_brief(state.planned(), _work(state, runtime) / "task", _feedback(state, "writer"))
+    work = await _work(state, runtime)
+    await writer.write_brief(state.planned(), work / "task", _feedback(state, "writer"))
     return {}
 
 
 async def final_verification(state: SynthesisState, runtime: Context) -> Update:
     """Is the brief right, and the whole task acceptable? Then write its manifest."""
-    plan, work, context = state.planned(), _work(state, runtime), runtime.context
+    plan, work, calibration = state.planned(), await _work(state, runtime), state.calibrated()
     task, runs = work / "task", work / "runs"
-    brief = verification.check_brief_of(plan, task)
+    brief = await asyncio.to_thread(verification.check_brief_of, plan, task)
     if not brief.passed:
         return _sent_back(state, runtime, "writer", "brief", brief.reason)
-    acceptance = await verification.accept_candidate(plan, state.calibrated(), runs)
+    acceptance = await asyncio.to_thread(verification.accept_candidate, plan, calibration, runs)
     if not acceptance.passed:
         return {"route": "reject", "problem": acceptance.reason, "stage": "verification"}
-    verification.write_records(plan, state.seed, context, state.calibrated(), acceptance, task)
+    lineage = await asyncio.to_thread(verification.lineage_of, plan, state.seed, runtime.context)
+    await asyncio.to_thread(verification.write_records, plan, lineage, calibration, acceptance, task)
     return {"route": "onward", "problem": ""}
 
 
@@ -136,22 +138,26 @@ async def publish(state: SynthesisState, runtime: Context) -> Update:
     plan, order = state.planned(), runtime.context.workshop().order
     if order is not None:
         await order.turn(state.slot)
-    work = _work(state, runtime)
-    target = Path(runtime.context.out).resolve() / plan.task_id
-    if (work / "task").exists():
-        publish_folder(work / "task", target)
-    shutil.rmtree(work, ignore_errors=True)
+    await asyncio.to_thread(_publish, await _work(state, runtime), plan.task_id)
     return {"outcome": "published", "task_id": plan.task_id}
 
 
 async def discard(state: SynthesisState, runtime: Context) -> Update:
     """Give the slot up: its draws are used."""
-    shutil.rmtree(_work(state, runtime), ignore_errors=True)
+    await asyncio.to_thread(shutil.rmtree, await _work(state, runtime), ignore_errors=True)
     return {"outcome": "discarded"}
 
 
-def _work(state: SynthesisState, runtime: Context) -> Path:
-    return runtime.context.work(state.slot)
+async def _work(state: SynthesisState, runtime: Context) -> Path:
+    return await asyncio.to_thread(runtime.context.work, state.slot)
+
+
+def _publish(work: Path, task_id: str) -> None:
+    """Move the task beside the folder that it grew in, if that was not done before the run was killed."""
+    out = work.parents[2]
+    if (work / "task").exists():
+        publish_folder(work / "task", out / task_id)
+    shutil.rmtree(work, ignore_errors=True)
 
 
 def _feedback(state: SynthesisState, role: Role) -> Feedback | None:

@@ -10,6 +10,7 @@ A function that runs scripts returns a problem for whoever wrote them, empty if 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import shutil
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,7 @@ MAX_FILE = 64 << 20
 MODELLING = ("pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.svm")
 
 
-async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: bytes, trial: Path) -> str:
+async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> str:
     """Run the generator once per training redraw, and the first one again; keep what it wrote.
 
     Equal seeds must give equal bytes, and the hidden test rows may depend on the test seed alone.
@@ -46,7 +47,7 @@ async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: bytes, t
     ]
     found: dict[tuple[str, str], bytes] = {}
     async with await backend.create(SandboxSpec()) as sandbox:
-        await sandbox.write("generate.py", generator)
+        await sandbox.write("generate.py", await asyncio.to_thread(generator.read_bytes))
         if problem := _first_failure(await run_scripts(sandbox, jobs, preload=("pandas",))):
             return problem
         for job in jobs:
@@ -59,12 +60,12 @@ async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: bytes, t
         return "generate.py writes other bytes when it runs again with the same seeds"
     if any(found["redraw-0", name] != found[redraw, name] for name in TEST_FILES for redraw, _ in redraws):
         return "generate.py gives other test rows when only --train-seed changes"
-    for redraw, _ in redraws:
-        for name in DATA_FILES:
-            folder, base = name.split("/")
-            target = trial / (redraw if folder == "public" else "private") / base
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(found[redraw, name])
+    kept = {
+        trial / (redraw if name.startswith("public/") else "private") / name.partition("/")[2]: found[redraw, name]
+        for redraw, _ in redraws
+        for name in DATA_FILES
+    }
+    await asyncio.to_thread(_write_files, kept)
     return ""
 
 
@@ -139,14 +140,21 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
 
 
 async def _keep_submissions(sandbox: Sandbox, jobs: Sequence[ScriptJob], predictions: Path) -> str:
-    predictions.mkdir(parents=True, exist_ok=True)
+    found = {}
     for job in jobs:
         try:
-            data = await sandbox.read(f"{job.folder}/submission.csv", max_bytes=MAX_FILE)
+            path = predictions / f"{job.name}.csv"
+            found[path] = await sandbox.read(f"{job.folder}/submission.csv", max_bytes=MAX_FILE)
         except (FileNotFoundError, ValueError) as error:
             return f"{job.script} left no usable submission.csv: {error}"
-        (predictions / f"{job.name}.csv").write_bytes(data)
+    await asyncio.to_thread(_write_files, found)
     return ""
+
+
+def _write_files(contents: Mapping[Path, bytes]) -> None:
+    for path, data in contents.items():
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
 
 
 def _on_redraw(name: str, script: str, index: int, *args: str) -> ScriptJob:

@@ -32,6 +32,7 @@ __all__ = [
     "check_brief_of",
     "check_evaluator",
     "lay_out_data",
+    "lineage_of",
     "manifest_of",
     "write_records",
 ]
@@ -40,7 +41,7 @@ RANDOM_SUBMISSIONS = 20
 VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn")
 
 
-def lay_out_data(plan: TaskPlan, runs: Path, task: Path) -> None:
+def lay_out_data(runs: Path, task: Path) -> None:
     """Put the data of the first redraw where the task has them."""
     public, private = task / "prepared" / "public", task / "prepared" / "private"
     for source, target in ((runs / "redraw-0", public), (runs / "private", private)):
@@ -53,16 +54,20 @@ async def check_evaluator(
     backend: SandboxBackend, plan: TaskPlan, calibration: Calibration, runs: Path, task: Path
 ) -> Verdict:
     """Run ``evaluator.py`` on every baseline's submission, random ones and broken ones, and compare with our grader."""
+    submissions = await asyncio.to_thread(_probing_submissions, plan, runs, task)
+    expected = await asyncio.to_thread(_grade_all, plan, calibration, task, submissions, runs / "graded")
+    evaluator, private = task / "provenance" / "evaluator.py", task / "prepared" / "private"
+    printed = await trial.run_evaluator(backend, evaluator, private, submissions)
+    return judge_evaluator(expected, printed)
+
+
+def _probing_submissions(plan: TaskPlan, runs: Path, task: Path) -> list[bytes]:
     form = plan.submission
     sample = pd.read_csv(task / "prepared" / "public" / "sample_submission.csv")
     baselines = [(runs / "predictions" / f"{rung}-0.csv").read_bytes() for rung in BASELINE_RUNGS]
     domain = get_metric(plan.metric).domain
     drawn = random_submissions(sample, form, RANDOM_SUBMISSIONS, plan.test_seed, domain)
-    submissions = [*baselines, *drawn, *bad_submissions(sample, form).values()]
-    expected = await asyncio.to_thread(_grade_all, plan, calibration, task, submissions, runs / "graded")
-    evaluator, private = task / "provenance" / "evaluator.py", task / "prepared" / "private"
-    printed = await trial.run_evaluator(backend, evaluator, private, submissions)
-    return judge_evaluator(expected, printed)
+    return [*baselines, *drawn, *bad_submissions(sample, form).values()]
 
 
 def _grade_all(
@@ -92,10 +97,9 @@ def check_brief_of(plan: TaskPlan, task: Path) -> Verdict:
     )
 
 
-async def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Acceptance:
+def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Acceptance:
     """Run every probe of acceptance."""
-    evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
-    return await asyncio.to_thread(accept, evidence, calibration)
+    return accept(trial.load_evidence(plan, runs), calibration)
 
 
 def manifest_of(
@@ -127,20 +131,10 @@ def manifest_of(
     )
 
 
-def write_records(
-    plan: TaskPlan,
-    seed_name: str,
-    context: SynthesisContext,
-    calibration: Calibration,
-    acceptance: Acceptance,
-    task: Path,
-) -> None:
-    """Write calibration, acceptance and, last, the manifest with the hash of every file."""
-    provenance = task / "provenance"
-    write_text(provenance / "calibration.json", calibration.to_text())
-    write_text(provenance / "acceptance.json", acceptance.to_text())
-    seed = select_seeds([seed_name])[0]
-    lineage = Lineage(
+def lineage_of(plan: TaskPlan, seed_name: str, context: SynthesisContext) -> Lineage:
+    """Where a candidate comes from."""
+    (seed,) = select_seeds([seed_name])
+    return Lineage(
         seed_id=seed.id,
         seed_family=seed.family,
         seed_source=seed.source,
@@ -148,6 +142,15 @@ def write_records(
         candidate=plan.candidate,
         settings_hash=context.settings_hash(),
     )
+
+
+def write_records(
+    plan: TaskPlan, lineage: Lineage, calibration: Calibration, acceptance: Acceptance, task: Path
+) -> None:
+    """Write calibration, acceptance and, last, the manifest with the hash of every file."""
+    provenance = task / "provenance"
+    write_text(provenance / "calibration.json", calibration.to_text())
+    write_text(provenance / "acceptance.json", acceptance.to_text())
     (task / "task.json").unlink(missing_ok=True)
     manifest = manifest_of(plan, lineage, calibration, acceptance.flags, hash_tree(task))
     write_text(task / "task.json", manifest.to_text())
