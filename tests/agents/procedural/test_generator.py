@@ -1,4 +1,4 @@
-"""The generator that the team writes: reproducible, leak-free by construction, and its Bayes predictions really best."""
+"""The generator that the team writes: reproducible, whole in its files, and its Bayes predictions really best."""
 
 from __future__ import annotations
 

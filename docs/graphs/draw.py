@@ -1,0 +1,17 @@
+"""Draws the graphs of this folder from the code: ``python docs/graphs/draw.py`` (needs ``pip install mermaidx``)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import mermaidx
+
+from sandmle.graphs.react import graph as react
+from sandmle.graphs.synthesis import graph as synthesis
+
+HERE = Path(__file__).parent
+
+for name, graph in (("synthesis", synthesis), ("react", react)):
+    text = graph.get_graph().draw_mermaid()
+    (HERE / f"{name}.mmd").write_text(text)
+    (HERE / f"{name}.png").write_bytes(mermaidx.render(text).png())

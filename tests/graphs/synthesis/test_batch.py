@@ -1,0 +1,110 @@
+"""Batches: the same bytes however they are made, killed or resumed."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from sandmle.errors import BadInput
+from sandmle.files import folder_lock, hash_tree
+from sandmle.graphs.synthesis import Batch, Progress, SlotRecord, SynthesisContext, synthesize
+from sandmle.task import load_tasks
+
+pytestmark = pytest.mark.flow
+SEEDS = ["breast-cancer", "diabetes"]
+SIZES = {"n_train": 100, "n_test": 600}
+KILLED = f"""
+import asyncio, os, signal, sys
+from pathlib import Path
+from sandmle.graphs.synthesis import Batch, SynthesisContext, synthesize
+
+left = int(sys.argv[2])
+
+
+def on_progress(event):
+    global left
+    left -= 1
+    if left == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+async def main():
+    batch = Batch(Path(sys.argv[1]), {SEEDS!r}, SynthesisContext(batch_seed=4, **{SIZES!r}))
+    async for _ in synthesize(batch, 2, jobs=2, on_progress=on_progress):
+        pass
+
+
+asyncio.run(main())
+"""
+
+
+async def make(out: Path, n: int = 2, jobs: int = 2, **settings: int) -> list[SlotRecord]:
+    batch = Batch(out, SEEDS, SynthesisContext(**{"batch_seed": 4, **SIZES, **settings}))
+    return [record async for record in synthesize(batch, n, jobs=jobs)]
+
+
+def tasks_of(out: Path) -> dict[str, str]:
+    return {name: digest for name, digest in hash_tree(out).items() if not name.startswith(".sandmle")}
+
+
+@pytest.fixture(scope="module")
+def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("unbroken")
+    asyncio.run(make(out, jobs=1))
+    return out
+
+
+def test_killed_again_and_again_it_ends_in_the_same_bytes(unbroken: Path, tmp_path: Path) -> None:
+    for events in (1, 3, 2, 5, 4):
+        ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(events)], check=False)
+        assert ended.returncode in (-signal.SIGKILL, 0)
+        assert {task.root.name for task in load_tasks_or_none(tmp_path)} <= {p.name for p in unbroken.iterdir()}
+    records = asyncio.run(make(tmp_path))
+    assert [record.outcome for record in records] == ["published", "published"]
+    assert tasks_of(tmp_path) == tasks_of(unbroken)
+    assert len(load_tasks(tmp_path)) == 2
+
+
+async def test_a_larger_n_extends_and_settled_slots_are_not_made_again(unbroken: Path, tmp_path: Path) -> None:
+    first = await make(tmp_path, n=1)
+    seen: list[Progress] = []
+    batch = Batch(tmp_path, SEEDS, SynthesisContext(batch_seed=4, **SIZES))
+    records = [record async for record in synthesize(batch, 2, jobs=2, on_progress=seen.append)]
+    assert records[0] == first[0]
+    assert {event.slot for event in seen if event.settled is None} == {1}
+    assert tasks_of(tmp_path) == tasks_of(unbroken)
+
+
+async def test_other_settings_are_refused_in_the_same_folder(unbroken: Path) -> None:
+    before = hash_tree(unbroken)
+    with pytest.raises(BadInput, match="batch_seed = 4, not 5"):
+        await make(unbroken, batch_seed=5)
+    assert tasks_of(unbroken) == {name: digest for name, digest in before.items() if not name.startswith(".sandmle")}
+
+
+async def test_two_processes_never_write_to_one_folder(tmp_path: Path) -> None:
+    with folder_lock(tmp_path), pytest.raises(BadInput, match="another sandmle"):
+        await make(tmp_path)
+
+
+async def test_a_deleted_task_is_made_again(unbroken: Path, tmp_path: Path) -> None:
+    import shutil
+
+    out = tmp_path / "copy"
+    shutil.copytree(unbroken, out)
+    victim = load_tasks(out)[0].root
+    shutil.rmtree(victim)
+    await make(out)
+    assert tasks_of(out) == tasks_of(unbroken)
+
+
+def load_tasks_or_none(out: Path) -> list:
+    try:
+        return load_tasks(out)
+    except BadInput:
+        return []

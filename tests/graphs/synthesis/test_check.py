@@ -1,0 +1,110 @@
+"""``check`` finds what was changed, also where whoever changed it rewrote the hashes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from sandmle.files import hash_tree
+from sandmle.graphs.synthesis import Batch, SynthesisContext, synthesize
+from sandmle.graphs.synthesis.check import check_task
+from sandmle.sandboxes import LocalBackend
+from sandmle.task import Task
+
+pytestmark = pytest.mark.flow
+
+
+@pytest.fixture(scope="module")
+def published(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A freshly made task."""
+    out = tmp_path_factory.mktemp("published")
+    batch = Batch(out, ["diabetes"], SynthesisContext(batch_seed=1, n_train=120, n_test=800))
+
+    async def make() -> str:
+        (record,) = [record async for record in synthesize(batch, 1, jobs=2)]
+        assert record.task_id is not None
+        return record.task_id
+
+    return out / asyncio.run(make())
+
+
+def edit_line(path: Path, line: int, change: Callable[[str], str]) -> None:
+    lines = path.read_text().splitlines(keepends=True)
+    lines[line] = change(lines[line])
+    path.write_text("".join(lines))
+
+
+def change_label(task: Path) -> None:
+    edit_line(task / "prepared/private/answers.csv", 7, lambda row: row.replace(row.split(",")[1], "1.5", 1))
+
+
+def change_train_value(task: Path) -> None:
+    edit_line(task / "prepared/public/train.csv", 3, lambda row: ",".join([*row.split(",")[:-1], "77.125\n"]))
+
+
+def weaken_baseline(task: Path) -> None:
+    shutil.copyfile(task / "provenance/baselines/dummy.py", task / "provenance/baselines/linear.py")
+
+
+def lower_gold(task: Path) -> None:
+    manifest = json.loads((task / "task.json").read_text())
+    thresholds = manifest["thresholds"]
+    thresholds["gold"] = thresholds["silver"] + 0.9 * (thresholds["gold"] - thresholds["silver"])
+    (task / "task.json").write_text(json.dumps(manifest))
+
+
+CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "label": (change_label, "prepared/private/answers.csv differs from what generate.py writes"),
+    "train value": (change_train_value, "prepared/public/train.csv differs from what generate.py writes"),
+    "baseline": (weaken_baseline, "baseline linear scores"),
+    "threshold": (lower_gold, "the gold threshold is"),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+async def test_a_change_is_found_also_with_rewritten_hashes(published: Path, tmp_path: Path, change: str) -> None:
+    task = tmp_path / published.name
+    shutil.copytree(published, task)
+    edit, finding = CHANGES[change]
+    edit(task)
+    if change != "threshold":
+        by_hash = [f for f in await findings(task, quick=True) if "hash" in f]
+        assert len(by_hash) == 1
+        rewrite_hashes(task)
+    found = await findings(task)
+    assert any(finding in line for line in found), found
+    assert not any("hash" in line for line in found)
+
+
+async def test_checking_changes_nothing(published: Path) -> None:
+    before = hash_tree(published)
+    assert await findings(published) == ()
+    assert hash_tree(published) == before
+
+
+async def test_broken_provenance_is_a_finding(published: Path, tmp_path: Path) -> None:
+    task = tmp_path / published.name
+    shutil.copytree(published, task)
+    (task / "provenance" / "rule.json").write_text("{")
+    found = await findings(task)
+    assert any("provenance can't be read" in line for line in found)
+
+
+async def findings(task: Path, *, quick: bool = False) -> tuple[str, ...]:
+    if quick:
+        from sandmle.graphs.synthesis.check import _changed_files
+
+        return tuple(_changed_files(Task.load(task)))
+    return (await check_task(Task.load(task), LocalBackend(allow_unisolated=True))).findings
+
+
+def rewrite_hashes(task: Path) -> None:
+    manifest = json.loads((task / "task.json").read_text())
+    files = hash_tree(task)
+    files.pop("task.json")
+    (task / "task.json").write_text(json.dumps({**manifest, "files": files}))
