@@ -129,7 +129,7 @@ async def run_scripts(
         parent), every job carries the same non-zero exit code and says so.
 
     Raises:
-        InfraError: the sandbox itself failed.
+        InfraError: the sandbox itself failed, or the machine killed the run.
     """
     await sandbox.write("jobs.json", json.dumps([job.model_dump() for job in jobs]).encode())
     await sandbox.remove("results.json")
@@ -139,6 +139,10 @@ async def run_scripts(
         data = await sandbox.read("results.json", max_bytes=MAX_RESULTS)
         return {result.name: result for result in _RESULTS.validate_json(data)}
     except FileNotFoundError:
+        if step.status in ("oom", "killed"):
+            raise InfraError(
+                f"{len(jobs)} scripts were killed ({step.status}); is the machine out of memory?"
+            ) from None
         return _all_cut(jobs, step)
     except ValueError as error:
         raise InfraError(f"the results of {len(jobs)} scripts can't be read: {error}") from error

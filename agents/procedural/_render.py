@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import cache
+from pathlib import Path
 from statistics import NormalDist
 from typing import Any
 
@@ -13,7 +14,7 @@ from sandmle.agents.procedural.schema import NumericColumn
 from sandmle.agents.roles import TaskPlan
 from sandmle.canary import canary
 
-__all__ = ["facts", "render"]
+__all__ = ["facts", "render_to"]
 
 QUANTILES = 64
 
@@ -32,12 +33,18 @@ def _environment() -> Environment:
     return environment
 
 
-def render(template: str, **inputs: Any) -> str:  # noqa: ANN401 - whatever the template asks for
+def _render(template: str, **inputs: Any) -> str:  # noqa: ANN401 - whatever the template asks for
     """The text of a template; an input that it needs and lacks is an error."""
     text = _environment().get_template(template).render(**inputs)
     lines = [line.rstrip() for line in text.splitlines()]
     kept = [line for index, line in enumerate(lines) if line or index == 0 or lines[index - 1] or lines[index - 2]]
     return "\n".join(kept).rstrip() + "\n"
+
+
+def render_to(path: Path, template: str, **inputs: Any) -> None:  # noqa: ANN401 - whatever the template asks for
+    """Render a template into a file of the work folder; a killed run writes it anew, so no temporary name is needed."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(_render(template, **inputs), encoding="utf-8", newline="")
 
 
 def facts(plan: TaskPlan) -> dict[str, Any]:

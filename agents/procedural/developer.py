@@ -8,12 +8,11 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from sandmle.agents.procedural._render import facts, render
+from sandmle.agents.procedural._render import facts, render_to
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.rules import HiddenRule
 from sandmle.agents.roles import BASELINE_RUNGS, Feedback, TaskPlan
 from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, Calibration
-from sandmle.files import write_text
 
 __all__ = ["ProceduralDeveloper"]
 
@@ -35,10 +34,10 @@ class ProceduralDeveloper:
 
 def _write_scripts(plan: TaskPlan, provenance: Path) -> None:
     inputs = facts(plan)
-    write_text(provenance / "rule.json", plan.model_dump_json(indent=2) + "\n")
-    write_text(provenance / "generate.py", render("generate.py.j2", **inputs))
+    render_to(provenance / "generate.py", "generate.py.j2", **inputs)
     for rung in BASELINE_RUNGS:
-        write_text(provenance / "baselines" / f"{rung}.py", render(f"baselines/{rung}.py.j2", **inputs))
+        render_to(provenance / "baselines" / f"{rung}.py", f"baselines/{rung}.py.j2", **inputs)
+    (provenance / "rule.json").write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def _retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:

@@ -6,10 +6,9 @@ import asyncio
 import inspect
 from pathlib import Path
 
-from sandmle.agents.procedural._render import facts, render
+from sandmle.agents.procedural._render import render_to
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.eval.metrics import get_metric
-from sandmle.files import write_text
 from sandmle.task import Thresholds
 
 __all__ = ["ProceduralEngineer"]
@@ -28,14 +27,15 @@ class ProceduralEngineer:
 def _write(plan: TaskPlan, thresholds: Thresholds, path: Path) -> None:
     metric = get_metric(plan.metric)
     domain = (0.0, 1.0) if metric.prediction in ("probability", "class_probabilities") else metric.domain
-    text = render(
+    render_to(
+        path,
         "evaluator.py.j2",
-        **facts(plan),
-        prediction_columns=list(plan.submission.prediction_columns),
+        task_id=plan.task_id,
+        target=plan.target,
+        submission=plan.submission,
         domain=domain,
         lower_is_better=metric.lower_is_better,
         thresholds=thresholds,
         metric_source=inspect.getsource(metric.score),
         metric_function=metric.score.__name__,
     )
-    write_text(path, text)

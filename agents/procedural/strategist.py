@@ -73,7 +73,7 @@ class ProceduralStrategist:
         rule = _draw_rule(rng, table, target, dna)
         metric = _draw_metric(rng, rule, seed)
         classes = () if isinstance(target, RegressionTarget) else target.labels
-        digest = sha256_json([self._batch_seed, self._settings_hash, candidate])
+        digest = sha256_json([self._batch_seed, self._settings_hash, seed.id, candidate])
         return TaskPlan(
             task_id=f"{domain.slug}-{digest[:8]}",
             candidate=candidate,

@@ -5,14 +5,13 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from sandmle.agents.procedural._render import render
+from sandmle.agents.procedural._render import render_to
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.lexicon import BinaryTarget, MulticlassTarget, RegressionTarget
 from sandmle.agents.procedural.schema import CategoricalColumn, Column, DateColumn, NumericColumn, OrdinalColumn
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.errors import SandmleError
 from sandmle.eval.metrics import get_metric
-from sandmle.files import write_text
 
 __all__ = ["ProceduralWriter"]
 
@@ -50,7 +49,8 @@ def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
     goal = blueprint.target(plan)
     wording = WORDINGS[(plan.candidate + attempt) % len(WORDINGS)]
     sample = (public / "sample_submission.csv").read_text(encoding="utf-8").splitlines()
-    text = render(
+    render_to(
+        public / "description.md",
         "description.md.j2",
         plan=plan,
         wording=wording,
@@ -67,7 +67,6 @@ def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
         header=sample[0],
         example="\n".join(sample[1:3]),
     )
-    write_text(public / "description.md", text)
 
 
 def _kind_of(column: Column) -> str:

@@ -11,7 +11,6 @@ A killed or cancelled run goes on where it was when it is started again, and end
 from __future__ import annotations
 
 import asyncio
-import shutil
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -21,8 +20,7 @@ import aiosqlite
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
-from sandmle.agents.procedural.team import ProceduralTeam
-from sandmle.agents.roles import TaskPlan
+from sandmle.agents.roles import DataStrategist, TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
 from sandmle.files import disk_errors, folder_lock, write_text
@@ -30,7 +28,6 @@ from sandmle.graphs.synthesis.graph import builder
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
 from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
 from sandmle.record import Record, VersionedRecord
-from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import Seed, select_seeds
 from sandmle.task import Task
 
@@ -137,20 +134,25 @@ async def synthesize(
         BadInput: another process writes to the folder, or its batch has other settings.
         EnvironmentProblem: the disk is full.
     """
+    order = CommitOrder()
+    workshop = Workshop.open(batch.context, jobs=jobs, order=order)
+    batch.context.equip(workshop)
+    await _try_seeds(batch, n, workshop.team.strategist)
     with disk_errors(batch.out), folder_lock(batch.out):
         batch.claim()
-        context = batch.context
-        team = ProceduralTeam(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
-        order = CommitOrder()
-        workshop = Workshop(team=team, backend=LocalBackend(concurrency=jobs, allow_unisolated=True), order=order)
-        context.equip(workshop)
         async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
             saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
             runner = _SlotRunner(batch, saver, order, on_progress)
             async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
                 async for record in records:
                     yield record
-        shutil.rmtree(batch.out / ".sandmle" / "work", ignore_errors=True)
+
+
+async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:
+    """Plan once from every seed that will be used, so that one without usable data stops a batch before it begins."""
+    for name in dict.fromkeys(batch.seeds[:n]):
+        (seed,) = await asyncio.to_thread(select_seeds, [name])
+        await strategist.plan(seed, 0)
 
 
 async def _in_order(runner: _SlotRunner, n: int, *, window: int) -> AsyncGenerator[SlotRecord, None]:
@@ -207,7 +209,7 @@ class _SlotRunner:
         config: Any = {"configurable": {"thread_id": _thread(slot)}}
         found = await self._graph.aget_state(config)
         state = SynthesisState.model_validate(found.values) if found.values else None
-        if state is not None and state.task_id and not (self._batch.out / state.task_id).exists():
+        if state is not None and not self._can_go_on(state):
             await self._saver.adelete_thread(_thread(slot))
             state = None
         if state is None or state.outcome is None:
@@ -222,6 +224,13 @@ class _SlotRunner:
             candidates=state.draws,
             rejections=tuple(state.rejections),
         )
+
+    def _can_go_on(self, state: SynthesisState) -> bool:
+        """Whether the files that a checkpoint speaks of are still there: the published task, or the work folder."""
+        if state.outcome == "discarded" or state.plan is None:
+            return True
+        published = self._batch.out / state.plan.task_id / "task.json"
+        return published.exists() or (state.outcome is None and self._batch.context.work(state.slot).exists())
 
     async def _drive(self, start: SynthesisState | None, config: Any, slot: int) -> None:  # noqa: ANN401 - RunnableConfig
         updates = self._graph.astream(

@@ -1,8 +1,11 @@
-"""Checking published tasks: nothing is believed that can be run again.
+"""Checking published tasks: nothing is believed that can be made or run again.
 
-Hashes find a changed byte. With the hashes rewritten too, changed data are found by running the generator, a changed
-rule or baseline by the scores, changed thresholds by calibrating anew, and a changed evaluator or brief by its own
-check. The task folder is only read.
+    hashes      a changed, missing or added file, and any link
+    rewritten   generator, baselines, evaluator and brief must be what this version of the team writes for the rule
+    run again   data byte for byte, scores, thresholds and the whole calibration to 1e-6, every probe of acceptance, and
+                the evaluator against the grader: also who rewrote the hashes is found
+
+The task folder is only read. What can't be checked: the prose of a brief by another version, and lineage.
 """
 
 from __future__ import annotations
@@ -13,23 +16,33 @@ import shutil
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from pydantic import ValidationError
-
-from sandmle.agents.roles import TaskPlan
+from sandmle import __version__
+from sandmle.agents.procedural.blueprint import Blueprint
+from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.roles import BASELINE_RUNGS, Feedback, TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Acceptance, Calibration, accept, calibrate
 from sandmle.eval.grading import InvalidSubmission
-from sandmle.eval.metrics import MetricUndefined
-from sandmle.files import hash_tree
+from sandmle.files import disk_errors, hash_tree
 from sandmle.graphs.synthesis import trial, verification
 from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend
-from sandmle.task import TIERS, Task
+from sandmle.task import Task
 
 __all__ = ["CheckReport", "check_task"]
 
 RELATIVE = 1e-6
+FILES = {
+    "prepared/public/description.md",
+    *(f"prepared/{name}" for name in trial.DATA_FILES),
+    *(f"provenance/baselines/{rung}.py" for rung in BASELINE_RUNGS),
+    *(f"provenance/{name}" for name in ("rule.json", "generate.py", "evaluator.py")),
+    *(f"provenance/{name}" for name in ("calibration.json", "acceptance.json")),
+}
+WORDINGS = 3
+UNREADABLE = (OSError, ValueError, LookupError, TypeError, BadInput, InvalidSubmission)
 
 
 class CheckReport(Record):
@@ -45,28 +58,33 @@ class CheckReport(Record):
 
 
 async def check_task(task: Task, backend: SandboxBackend) -> CheckReport:
-    """Check one task; every fault is a finding, and none stops the others from being looked for where that can be."""
-    findings = list(_changed_files(task))
-    try:
-        plan = TaskPlan.model_validate_json((task.provenance / "rule.json").read_bytes())
-        stored = Calibration.read(task.provenance / "calibration.json")
-        accepted = Acceptance.read(task.provenance / "acceptance.json")
-    except (OSError, ValidationError, BadInput) as error:
-        return CheckReport(task_id=task.id, findings=(*findings, f"provenance can't be read: {_line(error)}"))
-    findings += _manifest_faults(task, plan, stored, accepted)
+    """Check one task; whatever is wrong with its files is a finding, never an exception.
+
+    Raises:
+        EnvironmentProblem: the machine lacks disk space or isolation.
+        InfraError: a sandbox failed.
+    """
+    findings = await asyncio.to_thread(lambda: list(_changed_files(task)))
+    if task.manifest.made_by.team == "real":
+        return CheckReport(task_id=task.id, findings=(*findings, *_real_faults(task)))
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sandmle-check-"))
+    check = _Check(task, backend, scratch)
     try:
-        findings += await _run_again(task, plan, stored, accepted, backend, scratch)
-    except (InvalidSubmission, MetricUndefined, BadInput, OSError) as error:
-        findings.append(f"can't be run again: {_line(error)}")
+        with disk_errors(scratch):
+            await check.run()
+    except UNREADABLE as error:
+        check.findings.append(f"can't be read or run again: {' '.join(str(error).split())[:200]}")
     finally:
         await asyncio.to_thread(shutil.rmtree, scratch, True)
-    return CheckReport(task_id=task.id, findings=tuple(findings))
+    return CheckReport(task_id=task.id, findings=(*findings, *check.findings))
 
 
 def _changed_files(task: Task) -> Iterator[str]:
     listed, found = task.manifest.files, hash_tree(task.root)
     found.pop("task.json", None)
+    for path in sorted(task.root.rglob("*")):
+        if path.is_symlink():
+            yield f"{path.relative_to(task.root)} is a link"
     for name in sorted(listed.keys() | found.keys()):
         if name not in found:
             yield f"{name} is missing"
@@ -74,83 +92,133 @@ def _changed_files(task: Task) -> Iterator[str]:
             yield f"{name} is not in the manifest"
         elif listed[name] != found[name]:
             yield f"{name} was changed (its hash is not the manifest's)"
+    if task.root.name != task.manifest.id:
+        yield f"the folder is called {task.root.name}, the task {task.manifest.id}"
 
 
-def _manifest_faults(task: Task, plan: TaskPlan, stored: Calibration, accepted: Acceptance) -> Iterator[str]:
-    """Where the manifest contradicts the files of provenance."""
-    manifest = task.manifest
-    if manifest.lineage.seed_source == "bundled" and manifest.made_by.team == "real":
-        return
-    expected = verification.manifest_of(plan, manifest.lineage, stored, accepted.flags, manifest.files)
-    for name in type(manifest).model_fields:
-        if name not in ("made_by", "thresholds", "lineage", "faults") and getattr(manifest, name) != getattr(
-            expected, name
-        ):
-            yield f"task.json: {name} is not what provenance says"
-    if task.root.name != manifest.id:
-        yield f"the folder is called {task.root.name}, the task {manifest.id}"
+def _real_faults(task: Task) -> Iterator[str]:
+    """A real task has neither rule nor thresholds, so there is nothing to run again."""
+    if task.manifest.thresholds is not None or task.provenance.exists():
+        yield "task.json says that the task is real, but it has thresholds or provenance"
 
 
-async def _run_again(
-    task: Task, plan: TaskPlan, stored: Calibration, accepted: Acceptance, backend: SandboxBackend, scratch: Path
-) -> list[str]:
-    """Everything that running generator, baselines, search and evaluator shows."""
-    runs = scratch / "runs"
-    if problem := await trial.draw_data(backend, plan, task.provenance / "generate.py", runs):
-        return [problem]
-    findings = list(_changed_data(task, runs))
-    if problem := await trial.run_baselines(backend, plan, task.provenance / "baselines", runs):
-        return [*findings, problem]
-    evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
-    measured = await asyncio.to_thread(calibrate, evidence)
-    findings += _moved_scores(stored, measured)
-    findings += _moved_thresholds(task, measured)
-    acceptance = await asyncio.to_thread(accept, evidence, measured)
-    if not acceptance.passed:
-        findings.append(f"no longer accepted: {acceptance.reason}")
-    elif acceptance.flags != accepted.flags:
-        findings.append(f"flags are {list(acceptance.flags)}, not {list(accepted.flags)}")
-    if measured.thresholds is not None:
-        verdict = await verification.check_evaluator(backend, plan, measured, runs, task.root)
-        findings += [] if verdict.passed else [f"evaluator.py: {verdict.reason}"]
-    brief = verification.check_brief_of(plan, task.root)
-    return [*findings, *([] if brief.passed else [f"description.md: {brief.reason}"])]
+class _Check:
+    """One task under check: what its provenance says against what comes out when it is made and run again."""
+
+    def __init__(self, task: Task, backend: SandboxBackend, scratch: Path) -> None:
+        self.findings: list[str] = []
+        self._task = task
+        self._backend = backend
+        self._runs = scratch / "runs"
+        self._rewritten = scratch / "rewritten"
+
+    async def run(self) -> None:
+        """Look for everything that can be wrong; what can't be run ends the search."""
+        await asyncio.to_thread(self._read)
+        plan, provenance = self._plan, self._task.provenance
+        self.findings += self._manifest_faults()
+        if problem := await trial.draw_data(self._backend, plan, provenance / "generate.py", self._runs):
+            self.findings.append(problem)
+            return
+        self.findings += await asyncio.to_thread(lambda: list(self._changed_data()))
+        await self._compare_with_rewritten()
+        if problem := await trial.run_baselines(self._backend, plan, provenance / "baselines", self._runs):
+            self.findings.append(problem)
+            return
+        evidence = await asyncio.to_thread(trial.load_evidence, plan, self._runs)
+        measured = await asyncio.to_thread(calibrate, evidence)
+        self.findings += self._moved(measured)
+        acceptance = await asyncio.to_thread(accept, evidence, measured)
+        if not acceptance.passed:
+            self.findings.append(f"no longer accepted: {acceptance.reason}")
+        elif not _alike(acceptance.model_dump(), self._accepted.model_dump()):
+            self.findings.append("acceptance.json is not what the probes find")
+        await self._judge_evaluator_and_brief(measured)
+
+    def _read(self) -> None:
+        provenance = self._task.provenance
+        self._plan = TaskPlan.model_validate_json((provenance / "rule.json").read_bytes())
+        self._stored = Calibration.read(provenance / "calibration.json")
+        self._accepted = Acceptance.read(provenance / "acceptance.json")
+
+    def _manifest_faults(self) -> Iterator[str]:
+        """Where the manifest contradicts the files of provenance."""
+        manifest = self._task.manifest
+        expected = verification.manifest_of(
+            self._plan, manifest.lineage, self._stored, self._accepted.flags, manifest.files
+        )
+        for name in type(manifest).model_fields:
+            if name not in ("made_by", "thresholds", "faults") and getattr(manifest, name) != getattr(expected, name):
+                yield f"task.json: {name} is not what provenance says"
+        terms = tuple(term.readable() for term in Blueprint.of(self._plan).rule.terms())
+        if self._plan.rule_terms != terms:
+            yield "rule.json: its readable terms are not those of its rule"
+        for name in sorted(manifest.files.keys() - FILES):
+            yield f"{name} is no file of a task"
+
+    def _changed_data(self) -> Iterator[str]:
+        for made, kept in ((self._runs / "redraw-0", self._task.public), (self._runs / "private", self._task.private)):
+            for path in sorted(made.iterdir()):
+                ours = kept / path.name
+                if not ours.is_file() or ours.read_bytes() != path.read_bytes():
+                    yield f"{ours.relative_to(self._task.root)} differs from what generate.py writes"
+
+    async def _compare_with_rewritten(self) -> None:
+        """Find files that are not what the procedural team of this version writes for the rule."""
+        made_by, thresholds = self._task.manifest.made_by, self._task.manifest.thresholds
+        if made_by.team != "procedural" or made_by.versions.get("sandmle") != __version__ or thresholds is None:
+            return
+        team = ProceduralTeam(0, "", self._plan.n_train, self._plan.n_test)
+        await team.developer.develop(self._plan, self._rewritten, None)
+        await team.engineer.write_evaluator(self._plan, thresholds, self._rewritten, None)
+        await asyncio.to_thread(verification.lay_out_data, self._runs, self._rewritten)
+        briefs = []
+        for attempt in range(WORDINGS):
+            feedback = Feedback(attempt=attempt, problem="") if attempt else None
+            await team.writer.write_brief(self._plan, self._rewritten, feedback)
+            briefs.append(await asyncio.to_thread((self._rewritten / "prepared/public/description.md").read_bytes))
+        self.findings += await asyncio.to_thread(lambda: list(self._not_rewritten(briefs)))
+
+    def _not_rewritten(self, briefs: list[bytes]) -> Iterator[str]:
+        for path in sorted((self._rewritten / "provenance").rglob("*.py")):
+            name = path.relative_to(self._rewritten)
+            if (self._task.root / name).read_bytes() != path.read_bytes():
+                yield f"{name} is not what the team writes for this rule"
+        if (self._task.public / "description.md").read_bytes() not in briefs:
+            yield "prepared/public/description.md is not what the team writes for this rule"
+
+    def _moved(self, measured: Calibration) -> Iterator[str]:
+        """Scores, thresholds and other numbers that are not what was measured."""
+        for name, rung in measured.rungs.items():
+            there = self._stored.rungs.get(name)
+            if there is None or not _alike(rung.private, there.private):
+                said = "nothing" if there is None else f"{there.mean:.8g}"
+                yield f"baseline {name} scores {rung.mean:.8g}, calibration.json says {said}"
+        ours, theirs = self._task.manifest.thresholds, measured.thresholds
+        if ours is None or theirs is None:
+            yield measured.problem or "task.json has no thresholds"
+            return
+        for tier, there in theirs.model_dump().items():
+            if not _alike(getattr(ours, tier), there):
+                yield f"the {tier} threshold is {getattr(ours, tier):.8g}, calibrating anew gives {there:.8g}"
+        if not _alike(measured.model_dump(), self._stored.model_dump()):
+            yield "calibration.json is not what the baselines give"
+
+    async def _judge_evaluator_and_brief(self, measured: Calibration) -> None:
+        task, plan = self._task, self._plan
+        if measured.thresholds is not None:
+            verdict = await verification.check_evaluator(self._backend, plan, measured, self._runs, task.root)
+            self.findings += [] if verdict.passed else [f"evaluator.py: {verdict.reason}"]
+        brief = await asyncio.to_thread(verification.check_brief_of, plan, task.root)
+        self.findings += [] if brief.passed else [f"description.md: {brief.reason}"]
 
 
-def _changed_data(task: Task, runs: Path) -> Iterator[str]:
-    for made, kept in ((runs / "redraw-0", task.public), (runs / "private", task.private)):
-        for path in sorted(made.iterdir()):
-            ours = kept / path.name
-            if not ours.is_file() or ours.read_bytes() != path.read_bytes():
-                yield f"{ours.relative_to(task.root)} differs from what generate.py writes"
-
-
-def _moved_scores(stored: Calibration, measured: Calibration) -> Iterator[str]:
-    if stored.rungs.keys() != measured.rungs.keys():
-        yield "calibration.json does not list the baselines that are there"
-        return
-    for name, rung in measured.rungs.items():
-        pairs = zip(rung.private, stored.rungs[name].private, strict=False)
-        if len(rung.private) != len(stored.rungs[name].private) or not all(_close(a, b) for a, b in pairs):
-            yield f"baseline {name} scores {rung.mean:.8g}, calibration.json says {stored.rungs[name].mean:.8g}"
-    if not _close(measured.bayes, stored.bayes):
-        yield f"the Bayes score is {measured.bayes:.8g}, calibration.json says {stored.bayes:.8g}"
-
-
-def _moved_thresholds(task: Task, measured: Calibration) -> Iterator[str]:
-    ours, theirs = task.manifest.thresholds, measured.thresholds
-    if ours is None or theirs is None:
-        yield measured.problem or "task.json has no thresholds"
-        return
-    for tier in TIERS:
-        here, there = getattr(ours, tier.value), getattr(theirs, tier.value)
-        if not _close(here, there):
-            yield f"the {tier.value} threshold is {here:.8g}, calibrating anew gives {there:.8g}"
-
-
-def _close(one: float, other: float) -> bool:
-    return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=1e-12)
-
-
-def _line(error: Exception) -> str:
-    return " ".join(str(error).split())[:200]
+def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value
+    """Equal, with numbers compared to 1e-6 relative."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
+    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
+        return len(one) == len(other) and all(map(_alike, one, other))
+    if isinstance(one, float) and isinstance(other, float):
+        return math.isclose(one, other, rel_tol=RELATIVE, abs_tol=1e-12)
+    return bool(one == other)

@@ -67,12 +67,12 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
     problem = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
     problem = problem or await trial.run_baselines(backend, plan, provenance / "baselines", runs)
     if problem:
-        return _sent_back(state, runtime, "developer", "thresholds", problem)
+        return {**_sent_back(state, runtime, "developer", "thresholds", problem), "calibration": None}
     try:
         evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
         calibration = await asyncio.to_thread(calibrate, evidence)
     except (InvalidSubmission, MetricUndefined) as fault:
-        return _sent_back(state, runtime, "developer", "thresholds", str(fault))
+        return {**_sent_back(state, runtime, "developer", "thresholds", str(fault)), "calibration": None}
     for name in ("order", "headroom"):
         verdict = judge(name, evidence, calibration)
         if not verdict.passed:
@@ -153,10 +153,10 @@ async def _work(state: SynthesisState, runtime: Context) -> Path:
 
 
 def _publish(work: Path, task_id: str) -> None:
-    """Move the task beside the folder that it grew in, if that was not done before the run was killed."""
-    out = work.parents[2]
-    if (work / "task").exists():
-        publish_folder(work / "task", out / task_id)
+    """Move the task to its public place, unless that was done before the run was killed."""
+    target = work.parents[2] / task_id
+    if (work / "task").exists() or not (target / "task.json").exists():
+        publish_folder(work / "task", target)
     shutil.rmtree(work, ignore_errors=True)
 
 

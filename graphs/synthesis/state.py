@@ -94,7 +94,7 @@ class SynthesisContext(BaseModel):
     def workshop(self) -> Workshop:
         """Team and sandboxes, made on first use."""
         if self._workshop is None:
-            self._workshop = Workshop.open(self.batch_seed, self.settings_hash(), self.n_train, self.n_test)
+            self._workshop = Workshop.open(self)
         return self._workshop
 
     def settings_hash(self) -> str:

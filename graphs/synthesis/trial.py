@@ -26,7 +26,7 @@ from sandmle.eval.metrics import Array, get_metric
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxSpec
 from sandmle.task import TaskLimits
 
-__all__ = ["clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
+__all__ = ["DATA_FILES", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
 
 TEST_FILES = ("public/test.csv", "private/answers.csv", "private/bayes.csv")
 DATA_FILES = ("public/train.csv", "public/sample_submission.csv", *TEST_FILES)

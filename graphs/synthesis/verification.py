@@ -10,6 +10,7 @@ import shutil
 import sys
 from importlib.metadata import version
 from pathlib import Path
+from typing import Literal
 
 import pandas as pd
 
@@ -19,7 +20,7 @@ from sandmle.eval.acceptance.brief import check_brief
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
 from sandmle.eval.grading import grade_submission
 from sandmle.eval.metrics import get_metric
-from sandmle.files import hash_tree, write_text
+from sandmle.files import hash_tree
 from sandmle.grades import GradeReport
 from sandmle.graphs.synthesis import trial
 from sandmle.graphs.synthesis.state import SynthesisContext
@@ -108,8 +109,9 @@ def manifest_of(
     calibration: Calibration,
     flags: tuple[str, ...],
     files: dict[str, str],
+    team: Literal["procedural", "llm"] = "procedural",
 ) -> TaskManifest:
-    """The manifest of a task; without lineage, a draft for grading."""
+    """The manifest of a task; without lineage, a draft for grading. ``team`` is who played the roles."""
     draft = Lineage(seed_id="draft", seed_family="draft", seed_source="bundled")
     versions = {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in VERSIONED}}
     return TaskManifest.model_validate(
@@ -124,7 +126,7 @@ def manifest_of(
             "thresholds": calibration.thresholds,
             "lineage": lineage or draft,
             "dna": plan.dna,
-            "made_by": MadeBy(team="procedural", versions=versions),
+            "made_by": MadeBy(team=team, versions=versions),
             "flags": flags,
             "files": files,
         }
@@ -149,8 +151,8 @@ def write_records(
 ) -> None:
     """Write calibration, acceptance and, last, the manifest with the hash of every file."""
     provenance = task / "provenance"
-    write_text(provenance / "calibration.json", calibration.to_text())
-    write_text(provenance / "acceptance.json", acceptance.to_text())
+    (provenance / "calibration.json").write_text(calibration.to_text(), encoding="utf-8")
+    (provenance / "acceptance.json").write_text(acceptance.to_text(), encoding="utf-8")
     (task / "task.json").unlink(missing_ok=True)
     manifest = manifest_of(plan, lineage, calibration, acceptance.flags, hash_tree(task))
-    write_text(task / "task.json", manifest.to_text())
+    (task / "task.json").write_text(manifest.to_text(), encoding="utf-8")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from sandmle.agents.procedural.team import ProceduralTeam
 from sandmle.agents.roles import Team
 from sandmle.sandboxes import LocalBackend, SandboxBackend
+
+if TYPE_CHECKING:
+    from sandmle.graphs.synthesis.state import SynthesisContext
 
 __all__ = ["CommitOrder", "Workshop"]
 
@@ -44,7 +47,7 @@ class Workshop:
     order: CommitOrder | None = field(default=None)
 
     @classmethod
-    def open(cls, batch_seed: int, settings_hash: str, n_train: int, n_test: int) -> Self:
+    def open(cls, context: SynthesisContext, *, jobs: int | None = None, order: CommitOrder | None = None) -> Self:
         """The procedural team with local sandboxes; its scripts are ours, so they may run without isolation."""
-        team = ProceduralTeam(batch_seed, settings_hash, n_train, n_test)
-        return cls(team=team, backend=LocalBackend(allow_unisolated=True))
+        team = ProceduralTeam(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
+        return cls(team=team, backend=LocalBackend(concurrency=jobs, allow_unisolated=True), order=order)

@@ -71,14 +71,26 @@ def write_bytes(path: Path, data: bytes) -> None:
 def publish_folder(source: Path, target: Path) -> None:
     """Move a finished folder to its public name; a target left by an earlier run of the same work is replaced.
 
-    Both must lie on one file system. ``target`` is never seen half-written.
+    Both must lie on one file system. ``target`` is never seen half-written, also after a power cut.
     """
+    for path in (*source.rglob("*"), source):
+        if not path.is_symlink():
+            _sync(path)
     if target.exists():
         doomed = source.with_name(source.name + ".old")
         shutil.rmtree(doomed, ignore_errors=True)
         target.replace(doomed)
         shutil.rmtree(doomed, ignore_errors=True)
     source.replace(target)
+    _sync(target.parent)
+
+
+def _sync(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def sha256_file(path: Path) -> str:

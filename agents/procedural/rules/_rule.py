@@ -6,7 +6,8 @@
     gaussian    y = center + spread * (signal + noise * N(0, 1))
     lognormal   y = center * exp(spread * (signal + noise * N(0, 1)))
 
-So the best possible prediction, and with it the Bayes score, is known exactly.
+So the best prediction from complete features, and with it the Bayes score, is known exactly; where cells are emptied
+afterwards nobody can quite reach it.
 """
 
 from __future__ import annotations

@@ -13,19 +13,27 @@ from sandmle.errors import NegativeVerdict
 
 if TYPE_CHECKING:
     from sandmle.graphs.synthesis.check import CheckReport
+    from sandmle.sandboxes import LocalBackend
 
 __all__ = ["check_command"]
 
 
 def check_command(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="A folder of tasks, or one task.")],
+    allow_unisolated: Annotated[
+        bool, typer.Option("--allow-unisolated", help="Run the tasks' scripts even where nothing shuts them in.")
+    ] = False,
     jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Sandbox steps at once.")] = "auto",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Run every task's generator, baselines and evaluator again and compare; only reads. Exit code 1: a fault."""
+    from sandmle.sandboxes import LocalBackend
+    from sandmle.settings import get_settings
     from sandmle.task import load_tasks
 
-    reports = asyncio.run(_check_all(folder, parse_jobs(jobs), quiet=as_json))
+    unisolated = allow_unisolated or get_settings().allow_unisolated
+    backend = LocalBackend(concurrency=parse_jobs(jobs), allow_unisolated=unisolated)
+    reports = asyncio.run(_check_all(folder, backend, 2 * parse_jobs(jobs), quiet=as_json))
     if as_json:
         import json
 
@@ -37,13 +45,11 @@ def check_command(
         typer.echo(f"all {len(reports)} tasks are what they say")
 
 
-async def _check_all(folder: Path, jobs: int, *, quiet: bool) -> list[CheckReport]:
+async def _check_all(folder: Path, backend: LocalBackend, window: int, *, quiet: bool) -> list[CheckReport]:
     from sandmle.graphs.synthesis.check import check_task
-    from sandmle.sandboxes import LocalBackend
     from sandmle.task import Task, load_tasks
 
-    backend = LocalBackend(concurrency=jobs, allow_unisolated=True)
-    at_once = asyncio.Semaphore(2 * jobs)
+    at_once = asyncio.Semaphore(window)
 
     async def check(task: Task) -> CheckReport:
         async with at_once:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 import signal
 import subprocess
 import sys
@@ -61,13 +62,17 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_killed_again_and_again_it_ends_in_the_same_bytes(unbroken: Path, tmp_path: Path) -> None:
     for events in (1, 3, 2, 5, 4):
-        ended = subprocess.run([sys.executable, "-c", KILLED, str(tmp_path), str(events)], check=False)
-        assert ended.returncode in (-signal.SIGKILL, 0)
+        subprocess_killed_after(tmp_path, events)
         assert {task.root.name for task in load_tasks_or_none(tmp_path)} <= {p.name for p in unbroken.iterdir()}
     records = asyncio.run(make(tmp_path))
     assert [record.outcome for record in records] == ["published", "published"]
     assert tasks_of(tmp_path) == tasks_of(unbroken)
     assert len(load_tasks(tmp_path)) == 2
+
+
+def subprocess_killed_after(out: Path, events: int) -> None:
+    ended = subprocess.run([sys.executable, "-c", KILLED, str(out), str(events)], check=False)
+    assert ended.returncode == -signal.SIGKILL
 
 
 async def test_a_larger_n_extends_and_settled_slots_are_not_made_again(unbroken: Path, tmp_path: Path) -> None:
@@ -78,6 +83,42 @@ async def test_a_larger_n_extends_and_settled_slots_are_not_made_again(unbroken:
     assert records[0] == first[0]
     assert {event.slot for event in seen if event.settled is None} == {1}
     assert tasks_of(tmp_path) == tasks_of(unbroken)
+
+
+async def test_a_shorter_run_keeps_what_a_longer_one_goes_on_from(unbroken: Path, tmp_path: Path) -> None:
+    batch = Batch(tmp_path, SEEDS, SynthesisContext(batch_seed=4, **SIZES))
+
+    def stop_after_developer(event: Progress) -> None:
+        if event.slot == 1 and event.node == "ml_developer":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        [record async for record in synthesize(batch, 2, jobs=1, on_progress=stop_after_developer)]
+    await make(tmp_path, n=1)
+    await make(tmp_path, n=2)
+    assert tasks_of(tmp_path) == tasks_of(unbroken)
+
+
+async def test_a_lost_work_folder_is_made_anew(unbroken: Path, tmp_path: Path) -> None:
+    subprocess_killed_after(tmp_path, events=3)
+    shutil.rmtree(tmp_path / ".sandmle" / "work")
+    await make(tmp_path)
+    assert tasks_of(tmp_path) == tasks_of(unbroken)
+
+
+async def test_a_seed_without_usable_data_stops_a_batch_before_it_begins(tmp_path: Path) -> None:
+    seed = tmp_path / "tiny"
+    seed.mkdir()
+    rows = [f"{k},{k % 5},{'ab'[k % 2]}" for k in range(12)]
+    (seed / "description.md").write_text("# Tiny\n")
+    (seed / "train.csv").write_text("id,x,y\n" + "\n".join(rows) + "\n")
+    (seed / "test.csv").write_text("id,x\n100,1\n101,2\n")
+    (seed / "sample_submission.csv").write_text("id,y\n100,a\n101,a\n")
+    out = tmp_path / "out"
+    batch = Batch(out, [str(seed)], SynthesisContext(**SIZES))
+    with pytest.raises(BadInput, match="too few"):
+        [record async for record in synthesize(batch, 1, jobs=1)]
+    assert not out.exists()
 
 
 async def test_other_settings_are_refused_in_the_same_folder(unbroken: Path) -> None:
@@ -93,8 +134,6 @@ async def test_two_processes_never_write_to_one_folder(tmp_path: Path) -> None:
 
 
 async def test_a_deleted_task_is_made_again(unbroken: Path, tmp_path: Path) -> None:
-    import shutil
-
     out = tmp_path / "copy"
     shutil.copytree(unbroken, out)
     victim = load_tasks(out)[0].root
