@@ -13,12 +13,26 @@ import numpy as np
 import pandas as pd
 
 from sandmle.eval.acceptance._evidence import Verdict
-from sandmle.grades import GradeReport
+from sandmle.grades import GradeError, GradeReport
 from sandmle.task import TIERS, SubmissionFormat
 
 __all__ = ["bad_submissions", "judge_evaluator", "random_submissions"]
 
 TOLERANCE = 1e-12
+HUGE = 1e200
+"""Its square is no float."""
+
+BAD_CELLS = {
+    "no_value": "",
+    "text": "certainly",
+    "nan": "NaN",
+    "infinite": "-inf",
+    "arabic_digits": "\u0660",
+    "underscore": "1_0",
+    "hexadecimal": "0x1",
+    "decimal_comma": "0,5",
+    "endless": "0" * 600,
+}
 
 
 def bad_submissions(sample: pd.DataFrame, submission: SubmissionFormat) -> dict[str, bytes]:
@@ -31,13 +45,27 @@ def bad_submissions(sample: pd.DataFrame, submission: SubmissionFormat) -> dict[
         "duplicate_ids": pd.concat([sample, sample.head(1)], ignore_index=True),
         "missing_rows": sample.iloc[1:],
         "extra_rows": longer,
-        "not_a_number": _with_first(sample, last, float("nan")),
-        "text": _with_first(sample, last, "certainly"),
         "header_only": sample.head(0),
     }
     if cased:
         frames["column_case"] = sample.rename(columns=dict([next(iter(cased.items()))]))
-    return {name: _csv(frame) for name, frame in frames.items()} | {"empty": b""}
+    cells = {name: _with_first(sample, last, value) for name, value in BAD_CELLS.items()}
+    return {name: _csv(frame) for name, frame in (frames | cells).items()} | _bad_bytes(_csv(sample), last)
+
+
+def _bad_bytes(whole: bytes, column: str) -> dict[str, bytes]:
+    """A sound file, broken below the level of its cells."""
+    header, _, rows = whole.partition(b"\n")
+    return {
+        "empty": b"",
+        "blank": b" \n\t\r\n",
+        "spaced_header": header.replace(b",", b", ") + b"\n" + rows,
+        "duplicate_header": header + b"," + column.encode() + b"\n" + rows.replace(b"\n", b",0\n"),
+        "ragged": header + b"\n" + rows.replace(b"\n", b",0\n", 1),
+        "nul": whole + b"\0",
+        "latin_1": whole + b"\xe9,1\n",
+        "open_quote": whole + b'"',
+    }
 
 
 def random_submissions(
@@ -47,7 +75,11 @@ def random_submissions(
     seed: int,
     domain: tuple[float, float] = (-np.inf, np.inf),
 ) -> list[bytes]:
-    """``n`` valid submissions of random predictions, as the bytes of CSV files; every other one has its rows shuffled.
+    """``n`` readable submissions of random predictions, as the bytes of CSV files.
+
+    Every other one has its rows shuffled. They take turns in all that a grader must accept: plain, with CRLF and a byte
+    order mark, with further columns (two of them unnamed), with spaces and whole numbers as floats. One of numbers
+    holds a number so large that some metrics overflow.
 
     Args:
         sample: the sample submission.
@@ -63,8 +95,36 @@ def random_submissions(
         values = _random_columns(rng, sample, submission, domain)
         for name, column in zip(submission.prediction_columns, values, strict=True):
             frame[name] = column
-        found.append(_csv(frame.iloc[rng.permutation(len(frame))] if index % 2 else frame))
+        if submission.kind == "number" and index == 1:
+            frame.loc[0, submission.prediction_columns[0]] = min(HUGE, domain[1])
+        dress = DRESSES[index % len(DRESSES)]
+        found.append(dress(frame.iloc[rng.permutation(len(frame))] if index % 2 else frame, submission.id_column))
     return found
+
+
+def _plain(frame: pd.DataFrame, _: str) -> bytes:
+    return _csv(frame)
+
+
+def _from_windows(frame: pd.DataFrame, _: str) -> bytes:
+    return b"\xef\xbb\xbf" + _csv(frame).replace(b"\n", b"\r\n")
+
+
+def _with_more_columns(frame: pd.DataFrame, id_column: str) -> bytes:
+    """Two unnamed columns in front, and one whose name differs from the id column's by a space."""
+    lines = _csv(frame).splitlines()
+    more = [b",," + lines[0] + b"," + id_column.encode() + b" "]
+    more += [b"%d,x," % number + line + b",0" for number, line in enumerate(lines[1:])]
+    return b"\n".join(more)
+
+
+def _loosely_written(frame: pd.DataFrame, _: str) -> bytes:
+    """Spaces around every cell, and ``7.0`` for ``7``."""
+    spelled = frame.astype(str).map(lambda cell: f" {cell}.0 " if cell.isdecimal() else f" {cell} ")
+    return _csv(spelled)
+
+
+DRESSES = (_plain, _from_windows, _with_more_columns, _loosely_written)
 
 
 def _random_columns(
@@ -96,7 +156,7 @@ def judge_evaluator(expected: Sequence[GradeReport], printed: Sequence[str]) -> 
     """Compare what ``evaluator.py`` printed with the grader's reports of the same submissions, in the same order.
 
     For a valid submission it prints one JSON object whose score, direction and four thresholds are the grader's (to
-    1e-12, relative above 1); for any other, one whose ``score`` is null and whose ``error`` is a text.
+    1e-12, relative above 1); for any other, one whose ``score`` is null and whose ``error`` is the grader's code.
     """
     if len(expected) != len(printed):
         raise ValueError(f"{len(expected)} reports but {len(printed)} outputs")
@@ -105,8 +165,8 @@ def judge_evaluator(expected: Sequence[GradeReport], printed: Sequence[str]) -> 
         answer = _parse(text)
         if answer is None:
             faults.append(f"submission {index}: printed no JSON object but {text.strip()[:80]!r}")
-        elif report.score is None:
-            faults += [f"submission {index} ({report.error}): {fault}" for fault in _bad_faults(answer)]
+        elif report.error is not None:
+            faults += [f"submission {index} ({report.error}): {fault}" for fault in _bad_faults(report.error, answer)]
         else:
             differences = _differences(report, answer)
             worst = max([worst, *(gap for gap in differences.values() if np.isfinite(gap))])
@@ -121,18 +181,23 @@ def judge_evaluator(expected: Sequence[GradeReport], printed: Sequence[str]) -> 
 
 
 def _parse(text: str) -> Mapping[str, Any] | None:
+    """The JSON object, without NaN and Infinity, which are not JSON; None if it is none."""
     try:
-        answer = json.loads(text)
+        answer = json.loads(text, parse_constant=_refuse)
     except ValueError:
         return None
     return answer if isinstance(answer, dict) else None
 
 
-def _bad_faults(answer: Mapping[str, Any]) -> list[str]:
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not JSON")
+
+
+def _bad_faults(error: GradeError, answer: Mapping[str, Any]) -> list[str]:
     if "score" not in answer or answer["score"] is not None:
         return [f"score is {answer.get('score', 'absent')!r}, not null"]
-    error = answer.get("error")
-    return [] if isinstance(error, str) and error else ["no text under 'error'"]
+    given = answer.get("error", "absent")
+    return [] if given == error.value else [f"error is {given!r}, not {error.value!r}"]
 
 
 def _wanted(report: GradeReport) -> dict[str, Any]:

@@ -2,12 +2,13 @@ from __future__ import annotations
 
 import io
 import json
+import re
 
 import numpy as np
 import pandas as pd
 import pytest
 
-from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
+from sandmle.eval.acceptance.evaluator_probe import BAD_CELLS, bad_submissions, judge_evaluator, random_submissions
 from sandmle.eval.grading import AnswerKey, InvalidSubmission, decode_submission
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import SubmissionFormat, Thresholds
@@ -20,6 +21,16 @@ FORMATS = {
         id_column="id", prediction_columns=("a", "b", "c"), kind="class_probabilities", classes=("a", "b", "c")
     ),
     "number": SubmissionFormat(id_column="id", prediction_columns=("price",), kind="number"),
+}
+
+CODES = {
+    "blank": "empty",
+    "spaced_header": "column_case",
+    "duplicate_header": "unparsable",
+    "ragged": "unparsable",
+    "open_quote": "unparsable",
+    "nul": "undecodable",
+    "latin_1": "undecodable",
 }
 
 
@@ -35,35 +46,46 @@ def test_random_submissions_are_valid_different_and_repeatable(name):
     assert found == random_submissions(sample, form, 6, seed=1, domain=(0.0, np.inf))
     assert len(set(found)) == 6
     for index, data in enumerate(found):
-        frame = pd.read_csv(io.BytesIO(data))
-        assert list(frame) == list(sample)
-        assert sorted(frame["id"]) == list(sample["id"])
-        assert (list(frame["id"]) == list(sample["id"])) == (index % 2 == 0)
+        frame = pd.read_csv(io.BytesIO(data), skipinitialspace=True)
+        assert set(frame) >= set(sample)
+        ids = frame["id"].astype(int)
+        assert sorted(ids) == list(sample["id"])
+        assert (list(ids) == list(sample["id"])) == (index % 2 == 0)
         values = frame[list(form.prediction_columns)].to_numpy()
         if name == "label":
-            assert set(values.ravel()) <= set(form.classes)
+            assert {value.strip() for value in values.ravel()} <= set(form.classes)
         else:
             assert values.min() >= 0
+            assert (values.max() == 1e200) == (name == "number" and index == 1)
         if name == "class_probabilities":
             assert np.allclose(values.sum(axis=1), 1)
+
+
+def test_random_submissions_take_turns_in_what_a_grader_must_accept():
+    plain, windows, columns, loose = random_submissions(_sample("probability"), FORMATS["probability"], 4, seed=1)
+    assert plain.startswith(b"id,p\n500,0.")
+    assert windows.startswith(b"\xef\xbb\xbfid,p\r\n")
+    assert columns.startswith(b",,id,p,id \n0,x,500,0.")
+    assert re.match(rb"id,p\n \d+\.0 , 0\.\d+ \n", loose)
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_bad_submissions_have_the_fault_of_their_name(name):
     sample, form = _sample(name), FORMATS[name]
     found = bad_submissions(sample, form)
-    frames = {key: pd.read_csv(io.BytesIO(data)) for key, data in found.items() if data}
+    parsed = ("missing_column", "column_case", "duplicate_ids", "missing_rows", "extra_rows", "header_only", "text")
+    frames = {key: pd.read_csv(io.BytesIO(found[key])) for key in parsed}
     last = form.prediction_columns[-1]
-    assert set(found) - set(frames) == {"empty"}
     assert last not in frames["missing_column"]
     assert set(frames["column_case"]) != set(sample)
     assert {column.lower() for column in frames["column_case"]} == set(sample)
     assert frames["duplicate_ids"]["id"].duplicated().sum() == 1
     assert len(frames["missing_rows"]) == 29
     assert len(frames["extra_rows"]) == 31
-    assert frames["not_a_number"][last].isna().sum() == 1
     assert frames["text"][last].iloc[0] == "certainly"
     assert len(frames["header_only"]) == 0
+    assert found["spaced_header"].splitlines()[0] == b", ".join(name.encode() for name in sample)
+    assert found["ragged"].splitlines()[1].count(b",") == found["ragged"].splitlines()[2].count(b",") + 1
 
 
 def _report(score=None, error=None, lower=False):
@@ -95,7 +117,7 @@ def test_agreement_passes():
     [
         (_printed(score=0.75 + 1e-9), "score is 0.750000001, the grader says 0.75"),
         (_printed(score=None), "score is None"),
-        (_printed(score=float("nan")), "score is nan"),
+        (_printed(score=float("nan")), "printed no JSON object"),
         (_printed(is_lower_better=True), "is_lower_better is True, the grader says False"),
         (_printed(is_lower_better=0), "is_lower_better is 0"),
         (_printed(gold_threshold=0.91), "gold_threshold is 0.91"),
@@ -110,19 +132,35 @@ def test_disagreement_on_a_valid_submission(printed, fault):
     assert fault in found.reason
 
 
-@pytest.mark.parametrize("printed", [_printed(), '{"error": "x"}', '{"score": null}', '{"score": null, "error": ""}'])
-def test_a_bad_submission_must_be_refused_with_a_reason(printed):
-    assert not judge_evaluator([_report(error=GradeError.EMPTY)], [printed]).passed
+@pytest.mark.parametrize(
+    ("printed", "fault"),
+    [
+        (_printed(), "score is 0.75, not null"),
+        ('{"error": "empty"}', "score is 'absent', not null"),
+        ('{"score": null}', "error is 'absent', not 'empty'"),
+        ('{"score": null, "error": "undecodable"}', "error is 'undecodable', not 'empty'"),
+    ],
+)
+def test_a_bad_submission_must_be_refused_with_the_code_of_the_grader(printed, fault):
+    found = judge_evaluator([_report(error=GradeError.EMPTY)], [printed])
+    assert not found.passed
+    assert fault in found.reason
 
 
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_grader_takes_the_valid_and_refuses_the_broken_ones(name):
     form, sample = FORMATS[name], _sample(name)
     key = AnswerKey(tuple(sample["id"].astype(str)), np.zeros(30), np.ones(30, dtype=bool))
-    for data in random_submissions(sample, form, 3, seed=0):
+    for data in random_submissions(sample, form, 4, seed=0):
         assert len(decode_submission(data, form, key)) == 30
     for fault, data in bad_submissions(sample, form).items():
         with pytest.raises(InvalidSubmission) as refused:
             decode_submission(data, form, key)
-        if fault in set(GradeError):
-            assert refused.value.code == fault
+        assert refused.value.code == _code(fault, name)
+
+
+def _code(fault, kind):
+    if fault in BAD_CELLS:
+        finite = fault not in ("nan", "infinite")
+        return "out_of_domain" if kind == "label" else ("not_numeric" if finite else "non_finite")
+    return CODES.get(fault, fault)
