@@ -6,6 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from sandmle.eval.runs import BudgetSettings
 from sandmle.record import Record, VersionedRecord
 from sandmle.trajectory import IsolationTier, Protocol
 
@@ -111,6 +112,7 @@ class RunInfo(Record):
 
     Attributes:
         label: empty where the report is of one run.
+        budget: what the run allowed an episode where that is not what task and scaffold say.
         isolation: tiers that the code really ran under, sorted.
     """
 
@@ -120,12 +122,13 @@ class RunInfo(Record):
     repeats: int
     seed: int
     temperature: float
+    budget: BudgetSettings
     isolation: tuple[IsolationTier, ...]
     versions: dict[str, str]
 
 
 class Report(VersionedRecord):
-    """What one or several runs under one protocol and one reward preset showed."""
+    """What one or several runs under one protocol, reward preset, temperature and budget showed."""
 
     protocol: Protocol
     reward: str

@@ -17,6 +17,7 @@ from sandmle.eval.runs import EpisodeSummary, Run, read_run
 __all__ = ["summarize"]
 
 REFERENCE = "scripted:dummy"
+COMPARABLE = ("protocol", "reward", "temperature", "budget")
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,8 @@ def summarize(runs: Sequence[Path | str | Run]) -> Report:
         runs: run folders, finished or not, or runs that were read already.
 
     Raises:
-        BadInput: none was given, one can't be read, or they differ in protocol or reward preset, whose figures
-            may never stand in one table.
+        BadInput: none was given, one can't be read, or they differ in protocol, reward preset, temperature or budget:
+            such figures may never stand in one table.
     """
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
@@ -76,7 +77,7 @@ def summarize(runs: Sequence[Path | str | Run]) -> Report:
 def _refuse_mixture(runs: Sequence[Run]) -> None:
     first = runs[0]
     for run in runs[1:]:
-        for name in ("protocol", "reward"):
+        for name in COMPARABLE:
             ours, theirs = getattr(first.record.settings, name), getattr(run.record.settings, name)
             if ours != theirs:
                 raise BadInput(
@@ -119,6 +120,7 @@ def _info(run: Run, label: str) -> RunInfo:
         repeats=settings.repeats,
         seed=settings.seed,
         temperature=settings.temperature,
+        budget=settings.budget,
         isolation=tuple(sorted(tiers)),
         versions=run.record.versions,
     )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row
+from sandmle.eval.runs import BudgetSettings
 
 __all__ = ["Table", "footnotes", "headline", "tables"]
 
@@ -30,9 +31,10 @@ def headline(report: Report) -> list[str]:
     for run in report.runs:
         name = f"{run.label}: " if run.label else ""
         tiers = " and ".join(run.isolation)
+        budget = "" if run.budget == BudgetSettings() else f" · {run.budget}"
         lines.append(
             f"{name}suite {run.suite} · {run.tasks} task{_s(run.tasks)} · {run.repeats} repeat{_s(run.repeats)}"
-            f" · seed {run.seed} · temperature {run.temperature:g} · isolation tier {tiers}"
+            f" · seed {run.seed} · temperature {run.temperature:g}{budget} · isolation tier {tiers}"
         )
     if report.episodes == 0:
         lines.append("no episode is finished yet: nothing to report")

@@ -160,7 +160,7 @@ def _settle_record(folder: Path, asked: RunRecord) -> None:
     known = RunRecord.read(path)
     difference = known.first_difference(asked)
     if difference:
-        raise BadInput(f"{folder}: holds a run with other settings: {difference}; choose another folder for --out")
+        raise BadInput(f"{folder}: holds another run: {difference}; choose another folder for --out")
     if known.settings.repeats != asked.settings.repeats:
         grown = known.settings.model_copy(update={"repeats": asked.settings.repeats})
         write_text(path, known.model_copy(update={"settings": grown}).to_text())

@@ -31,11 +31,16 @@ class BudgetSettings(Record):
     wall_seconds: Annotated[float, Field(gt=0)] | None = None
     model_seconds: Annotated[float, Field(gt=0)] | None = None
 
+    def __str__(self) -> str:
+        """The overrides in words, such as ``turns 5, step_seconds 30``."""
+        return ", ".join(f"{name} {value:g}" for name, value in self if value is not None) or "the default"
+
 
 class EvalSettings(VersionedRecord):
     """What an evaluation runs: tasks x scaffolds x models x repeats, under one protocol and one reward.
 
-    How many episodes run at once, the endpoint's address and its key are no settings: they don't shape the result.
+    How many episodes run at once and the endpoint's key are no settings: they don't shape the result. Its address
+    does; ``RunRecord`` holds it.
 
     Attributes:
         suite: such as ``synthetic:DIR``.
@@ -104,7 +109,8 @@ class RunRecord(VersionedRecord):
     def first_difference(self, asked: RunRecord) -> str | None:
         """How ``asked`` differs from this run in what must stay the same, in words; None if it is a resumption.
 
-        The suite's path may differ as long as its tasks are the same, and ``repeats`` may grow.
+        That is the tasks, the settings, the endpoint's address and the version of sandmle. The suite's path may differ
+        as long as its tasks are the same, and ``repeats`` may grow.
         """
         if self.tasks != asked.tasks:
             return _task_difference(self.tasks, asked.tasks)
@@ -113,10 +119,15 @@ class RunRecord(VersionedRecord):
             grown = name == "repeats" and theirs > ours
             if name != "suite" and ours != theirs and not grown:
                 return f"{name} was {_shown(ours)}, now {_shown(theirs)}"
-        return None
+        if self.endpoint != asked.endpoint:
+            return f"the endpoint was {_shown(self.endpoint)}, now {_shown(asked.endpoint)}"
+        ours, theirs = self.versions.get("sandmle"), asked.versions.get("sandmle")
+        return None if ours == theirs else f"sandmle was {_shown(ours)}, now {_shown(theirs)}"
 
 
 def _shown(value: object) -> str:
+    if value is None:
+        return "the default"
     return " ".join(map(str, value)) if isinstance(value, tuple) else str(value)
 
 

@@ -41,6 +41,16 @@ def test_every_rendering_says_protocol_reward_isolation_privilege_leaks_and_prog
 
 
 @pytest.mark.parametrize("render", [terminal, render_markdown])
+def test_a_budget_that_is_not_the_default_is_said(make_run, make_summary, render):
+    def text(**changes):
+        return " ".join(render(summarize([make_run([make_summary("m", "a", 0, 0.5)], **changes)])).split())
+
+    shown = text(budget={"turns": 3, "step_seconds": 0.5}).replace("\\", "")
+    assert "temperature 1 · turns 3, step_seconds 0.5 · isolation" in shown
+    assert "temperature 1 · isolation" in text()
+
+
+@pytest.mark.parametrize("render", [terminal, render_markdown])
 def test_privileged_policies_stand_apart(report, render):
     text = render(report)
     results, calibration = text.index("Results"), text.index("Calibration")

@@ -89,8 +89,17 @@ def test_a_run_whose_episodes_are_all_masked_has_no_means(make_run, make_summary
     assert report.timing == ()
 
 
-@pytest.mark.parametrize("change", [{"protocol": "paper"}, {"reward": "sparse"}])
-def test_protocols_and_rewards_are_never_mixed(make_run, make_summary, change):
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"protocol": "paper"},
+        {"reward": "sparse"},
+        {"temperature": 0.5},
+        {"budget": {"turns": 3}},
+        {"budget": {"step_seconds": 0.5}},
+    ],
+)
+def test_runs_under_other_conditions_are_never_mixed(make_run, make_summary, change):
     runs = [
         make_run([make_summary("m", "a", 0, 0.1)], folder=name, **extra) for name, extra in (("x", {}), ("y", change))
     ]

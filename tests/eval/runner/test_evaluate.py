@@ -85,6 +85,15 @@ def test_no_key_reaches_the_run_record(settings):
     assert '"https://host.example:8000/v1"' in text
 
 
+async def test_a_run_of_another_endpoint_is_refused(settings, tmp_path):
+    asked = settings.model_copy(update={"models": ("openai:some-model",)})
+    one, two = Endpoint("http://user:pw@127.0.0.1:9/v1", "sk-a"), Endpoint("http://user:other@127.0.0.1:9/v1", "sk-b")
+    (tmp_path / "run.json").write_text(run_record(prepare(asked, one), "A", one).to_text())
+    assert run_record(prepare(asked, two), "A", two).to_text() == (tmp_path / "run.json").read_text()
+    with pytest.raises(BadInput, match=r"the endpoint was http://127\.0\.0\.1:9/v1, now http://127\.0\.0\.1:8/v1"):
+        await aevaluate(asked, tmp_path, base_url="http://127.0.0.1:8/v1", api_key="sk-a", allow_unisolated=True)
+
+
 def test_only_code_that_is_ours_may_run_unisolated_unasked(settings, monkeypatch):
     endpoint = Endpoint("http://127.0.0.1:9/v1")
     asked = settings.model_copy(update={"models": ("scripted:dummy", "openai:some-model")})

@@ -135,7 +135,7 @@ def test_infrastructure_errors_are_run_again_and_their_last_line_wins(tmp_path):
         ({"protocol": "paper"}, "protocol was clean, now paper"),
         ({"repeats": 1}, "repeats was 2, now 1"),
         ({"models": ("scripted:best",)}, "models was scripted:dummy, now scripted:best"),
-        ({"budget": {"turns": 3}}, "budget was turns=None .*, now turns=3"),
+        ({"budget": {"turns": 3}}, "budget was the default, now turns 3"),
     ],
 )
 def test_other_settings_in_the_same_folder_are_refused(tmp_path, changes, said):
@@ -159,6 +159,28 @@ def test_other_tasks_in_the_same_folder_are_refused(tmp_path, tasks, said):
     with open_run(tmp_path, record()):
         pass
     with pytest.raises(BadInput, match=said), open_run(tmp_path, record().model_copy(update={"tasks": tasks})):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"endpoint": "http://two/v1"}, "the endpoint was http://one/v1, now http://two/v1"),
+        ({"endpoint": None}, "the endpoint was http://one/v1, now the default"),
+        ({"versions": {"python": "3", "sandmle": "2"}}, "sandmle was 1, now 2"),
+    ],
+)
+def test_another_endpoint_or_sandmle_is_refused_even_where_repeats_grow(tmp_path, changes, said):
+    versions = {"python": "3", "sandmle": "1"}
+    first = record().model_copy(update={"endpoint": "http://one/v1", "versions": versions})
+    with open_run(tmp_path, first):
+        pass
+    before = (tmp_path / "run.json").read_bytes()
+    more = record(repeats=5).model_copy(update={"endpoint": "http://one/v1", "versions": versions})
+    with pytest.raises(BadInput, match=said), open_run(tmp_path, more.model_copy(update=changes)):
+        pass
+    assert (tmp_path / "run.json").read_bytes() == before
+    with open_run(tmp_path, more.model_copy(update={"versions": {"python": "4", "sandmle": "1"}})):
         pass
 
 
