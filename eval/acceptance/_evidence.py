@@ -47,7 +47,7 @@ class Evidence:
         private: which test rows are Private, shape (n_test,).
         predictions: rung name to one prediction per training redraw.
         bayes: the Bayes-optimal prediction for the metric.
-        search: predictions of the discoverability search, one per redraw; may be empty.
+        search: predictions of the discoverability search on the first redraws; empty where it was not run.
         target: name of the column to predict.
         seed: non-negative seed of the probes' own generators.
     """

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle.eval.acceptance._columns import standardise
+from sandmle.eval.acceptance._criteria import MIN_PERMUTATIONS
 from sandmle.eval.metrics import Array
 
 __all__ = ["LeakTest", "association", "duplicates", "one_hot", "place_features", "residual_association", "shift"]
@@ -28,12 +29,17 @@ class LeakTest:
     """One statistic with draws of its null; larger means more of a leak.
 
     Attributes:
+        null: at least ``MIN_PERMUTATIONS`` draws.
         floor: the smallest null standard deviation that is believed.
     """
 
     observed: float
     null: Array
     floor: float = 1e-12
+
+    def __post_init__(self) -> None:
+        if len(self.null) < MIN_PERMUTATIONS:
+            raise ValueError(f"a null needs {MIN_PERMUTATIONS} draws or more, not {len(self.null)}")
 
     @property
     def z(self) -> float:

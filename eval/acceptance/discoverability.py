@@ -12,7 +12,7 @@ from importlib.resources import files
 import numpy as np
 
 from sandmle.eval.acceptance._criteria import MIN_DISCOVERED_SHARE
-from sandmle.eval.acceptance._evidence import Evidence
+from sandmle.eval.acceptance._evidence import INFORMED, Evidence
 from sandmle.eval.acceptance._registry import Finding, probe
 from sandmle.eval.acceptance.calibration import Calibration
 
@@ -21,14 +21,22 @@ __all__ = ["discoverability", "search_script"]
 
 @probe("discoverability", stage=5)
 def discoverability(evidence: Evidence, calibration: Calibration) -> Finding:
-    """Mark ``undiscoverable`` below a recovered share of 0.10; never fails."""
-    gap = calibration.informed - calibration.generic
-    if not evidence.search:
+    """Mark ``undiscoverable`` below a recovered share of 0.10; never fails, and marks nothing that was not searched.
+
+    The ladder is measured on the redraws that the search ran on, which are the first ones.
+    """
+    runs = len(evidence.search)
+    if runs == 0:
         return Finding("the search was not run", {}, passed=True)
+    generic, informed = (
+        evidence.sign * float(np.mean(calibration.rungs[rung].private[:runs]))
+        for rung in (calibration.best_generic, INFORMED)
+    )
+    found = evidence.sign * float(np.mean([evidence.score(run) for run in evidence.search]))
+    gap = informed - generic
     if gap <= 0:
         return Finding("no gap between the best generic rung and informed", {"gap": gap}, passed=True)
-    found = evidence.sign * float(np.mean([evidence.score(run) for run in evidence.search]))
-    share = (found - calibration.generic) / gap
+    share = (found - generic) / gap
     numbers = {"search": evidence.sign * found, "recovered_share": share}
     if share >= MIN_DISCOVERED_SHARE:
         return Finding("", numbers, passed=True)

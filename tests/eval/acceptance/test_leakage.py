@@ -8,6 +8,7 @@ import pytest
 
 from sandmle.eval.acceptance import calibrate, judge
 from sandmle.eval.acceptance._columns import label_numbers
+from sandmle.eval.acceptance._nulls import LeakTest
 
 
 def _audit(evidence):
@@ -203,3 +204,8 @@ def test_dates_and_booleans_are_audited(clean):
     assert _audit(fine).passed
     later = (days + pd.Timedelta(days=90)).strftime("%Y-%m-%d").to_numpy(dtype=object)
     assert "features differ" in _audit(replace(fine, test=fine.test.assign(day=later[n:]))).reason
+
+
+def test_a_null_of_too_few_draws_is_refused():
+    with pytest.raises(ValueError, match="50 draws"):
+        LeakTest(0.0, np.zeros(49))

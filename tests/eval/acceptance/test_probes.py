@@ -76,7 +76,21 @@ def test_discoverability_marks_and_never_fails(binary):
     whole = _judge("discoverability", replace(binary, search=binary.predictions["informed"]))
     assert whole.marks is None
     assert whole.numbers["recovered_share"] == pytest.approx(1)
-    assert _judge("discoverability", replace(binary, search=())).marks is None
+
+
+@pytest.mark.parametrize("redraw", range(3))
+def test_a_search_of_one_redraw_is_compared_with_the_ladder_of_that_redraw(binary, redraw):
+    """The redraws in another order, so that each comes first once: rungs recover exactly 0 and 1 of their own gap."""
+    turned = {name: runs[redraw:] + runs[:redraw] for name, runs in binary.predictions.items()}
+    for rung, share in (("linear", 0), ("informed", 1)):
+        found = _judge("discoverability", replace(binary, predictions=turned, search=turned[rung][:1]))
+        assert found.numbers["recovered_share"] == pytest.approx(share, abs=1e-12)
+
+
+def test_a_search_that_was_not_run_marks_nothing_but_says_so(binary):
+    found = _judge("discoverability", replace(binary, search=()))
+    assert (found.passed, found.marks, found.numbers) == (True, None, {})
+    assert found.reason == "the search was not run"
 
 
 def test_a_sample_submission_that_knows_the_answer_is_found(binary):
