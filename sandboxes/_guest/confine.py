@@ -47,7 +47,8 @@ def limit(config: dict[str, Any], cpu_seconds: int) -> None:
     """Set the resource limits of one step.
 
     Memory is limited by the size of the address space. What is mapped there but not in use when the step starts, such
-    as the libraries' code, does not count; what is in use counts as if the script had imported it. The number of processes is limited only with namespaces: elsewhere the kernel counts all of the user's.
+    as the libraries' code, does not count; what is in use counts as if the script had imported it. The number of
+    processes is limited only with namespaces: elsewhere the kernel counts all of the user's.
     """
     limits = config["limits"]
     memory, file_size = limits["memory_mib"] * _MIB, limits["file_mib"] * _MIB
@@ -62,7 +63,7 @@ def limit(config: dict[str, Any], cpu_seconds: int) -> None:
 
 
 def _address_space() -> tuple[int, int]:
-    """Bytes of this process's address space, and how many of them are in memory; 0 and 0 if the system does not tell."""
+    """Bytes of this process's address space and of its part in memory; 0 and 0 if the system does not tell."""
     try:
         with open("/proc/self/statm") as stream:
             size, used = stream.read().split()[:2]

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH110, TID251
+# ruff: noqa: PTH109, PTH110, PTH120, PTH208
 """A process of a step: a fork that has to look as if ``python -P /tmp/step.py ARGUMENTS`` had just been started.
 
 It begins as a fork of the init, deep in the init's frames, which must be seen in no traceback. So it leaves them, by
@@ -12,6 +12,7 @@ import atexit
 import gc
 import importlib.machinery
 import io
+import itertools
 import os
 import signal
 import sys
@@ -40,6 +41,10 @@ script.finish()
 """What the zygote's interpreter is fed; all of it below ``serve`` happens in the processes of steps alone."""
 
 _FLUSH_FAILED = 120
+_WRITERS = (io.BufferedWriter, io.BufferedRandom, io.TextIOWrapper)
+_PACKAGE = __name__.partition(".")[0]
+_OWN_MODULES = (_PACKAGE, *(f"{_PACKAGE}.{name[:-3]}" for name in os.listdir(os.path.dirname(__file__))))
+"""What code must not find in ``sys.modules``; listed, since a walk over all modules would copy their names' pages."""
 
 
 class Become(BaseException):
@@ -65,7 +70,6 @@ class Script:
         self.source = source
         self.path: str = config["script"]
         self.end: BaseException | None = None
-        self._preloaded = frozenset(sys.modules)
         _take_environment(config["env"])
         _take_signals()
         _reseed()
@@ -74,6 +78,7 @@ class Script:
         searched = [path for path in config["env"].get("PYTHONPATH", "").split(os.pathsep) if path]
         sys.path[:] = searched + [path for path in sys.path if path.endswith(".zip") or os.path.exists(path)]
         self.names = _fresh_main(self.path)
+        self._loaded = len(sys.modules)
 
     def finish(self) -> None:
         """Report the script's end as Python does, tidy up as Python does, and end the process; does not return."""
@@ -92,14 +97,24 @@ class Script:
 
     def _drop_objects(self) -> None:
         """Free what the script made, which runs finalizers and writes out files that it left open."""
-        self.names = {}
         sys.excepthook, sys.last_type, sys.last_value, sys.last_traceback = sys.__excepthook__, None, None, None
-        for name in ("__main__", *(name for name in sys.modules if name not in self._preloaded)):
+        threading.excepthook = lambda _: None  # Python stops daemon threads here; ours lose their names instead
+        _clear(self.names)
+        for left in gc.get_objects():
+            if issubclass(type(left), _WRITERS):
+                _flush(left)
+        newest_first = itertools.islice(reversed(sys.modules), max(0, len(sys.modules) - self._loaded))
+        for name in ("__main__", *newest_first):
             sys.modules.pop(name, None)
         gc.collect()
-        for left in gc.get_objects():
-            if isinstance(left, io.BufferedWriter | io.BufferedRandom | io.TextIOWrapper) and not left.closed:
-                _flush(left)
+
+
+def _clear(names: dict[str, Any]) -> None:
+    """Empty a module's namespace as CPython's ``_PyModule_ClearDict`` does: private names first."""
+    for private in (True, False):
+        for name in list(names):
+            if name != "__builtins__" and (not private or (name[:1] == "_" and name[1:2] != "_")):
+                names[name] = None
 
 
 def _take_environment(env: dict[str, str]) -> None:
@@ -107,10 +122,10 @@ def _take_environment(env: dict[str, str]) -> None:
     os.environ.update(env)
     time.tzset()
     if "tempfile" in sys.modules:
-        sys.modules["tempfile"].tempdir = None
+        vars(sys.modules["tempfile"])["tempdir"] = None
     if "multiprocessing.process" in sys.modules:
         process = sys.modules["multiprocessing.process"]
-        process.ORIGINAL_DIR = os.getcwd()  # noqa: PTH109
+        vars(process)["ORIGINAL_DIR"] = os.getcwd()
         process.current_process().authkey = os.urandom(32)
 
 
@@ -128,16 +143,15 @@ def _reseed() -> None:
 
 
 def _fresh_main(path: str) -> dict[str, Any]:
-    own = __name__.partition(".")[0]
-    for name in [name for name in sys.modules if name == own or name.startswith(f"{own}.")]:
-        del sys.modules[name]
+    for name in _OWN_MODULES:
+        sys.modules.pop(name, None)
     main = types.ModuleType("__main__")
     main.__dict__.update(
         __annotations__={},
-        __builtins__=sys.modules["builtins"],
-        __cached__=None,
-        __file__=path,
         __loader__=importlib.machinery.SourceFileLoader("__main__", path),
+        __builtins__=sys.modules["builtins"],
+        __file__=path,
+        __cached__=None,
     )
     sys.modules["__main__"] = main
     return main.__dict__
@@ -162,7 +176,8 @@ def _report(error: BaseException | None) -> int:
         return _leave(other)
     except BaseException as other:  # noqa: BLE001 - the hook is the script's
         print("Error in sys.excepthook:", file=sys.stderr)
-        sys.__excepthook__(type(other), other, other.__traceback__ and other.__traceback__.tb_next)
+        inner = other.__traceback__
+        sys.__excepthook__(type(other), other.with_traceback(inner.tb_next if inner else None), None)
         print("\nOriginal exception was:", file=sys.stderr)
         sys.__excepthook__(type(error), error, error.__traceback__)
     return -signal.SIGINT if isinstance(error, KeyboardInterrupt) else 1

@@ -1,3 +1,4 @@
+# ruff: noqa: TID251
 """The libraries of the images, and what is done once in the zygote so that no step has to."""
 
 from __future__ import annotations
@@ -9,6 +10,8 @@ import io
 import os
 import sys
 import warnings
+
+from . import linux
 
 __all__ = ["IMAGES", "load"]
 
@@ -50,6 +53,8 @@ def load(image: str) -> None:
             raise RuntimeError(f"the libraries of image {image!r} left {threads - 1} threads behind")
     gc.collect()
     gc.freeze()
+    if sys.platform == "linux":
+        linux.gather_pages()
 
 
 def _import(library: str) -> None:
@@ -83,4 +88,5 @@ def _prime() -> None:
     for model in (RandomForestClassifier(2), HistGradientBoostingClassifier(max_iter=2)):
         model.fit(values, labels).predict(values)
     if "lightgbm" in sys.modules:
-        sys.modules["lightgbm"].LGBMClassifier(n_estimators=2, verbosity=-1).fit(values, labels).predict(values.copy())
+        model = sys.modules["lightgbm"].LGBMClassifier(n_estimators=2, n_jobs=1, verbosity=-1)
+        model.fit(values, labels).predict(values.copy())
