@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import socket
 from typing import Any
@@ -113,9 +114,11 @@ class Channel:
                     self.kill()
                     await asyncio.wait({self._listener}, timeout=_CANCEL_S)
         finally:
-            self._writer.close()
             if self._listener is not None:
                 self._listener.cancel()
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
 
     def kill(self) -> None:
         """Kill the init, and with it all inside, without asking."""

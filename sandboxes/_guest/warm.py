@@ -1,19 +1,23 @@
-# ruff: noqa: TID251
+# ruff: noqa: PTH123, TID251
 """The libraries of the images, and what is done once in the zygote so that no step has to."""
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import gc
 import importlib
 import io
-import os
+import re
 import sys
 import warnings
 
 from . import linux
 
-__all__ = ["IMAGES", "load"]
+__all__ = ["IMAGES", "load", "pause_openmp"]
+
+_OPENMP = re.compile(r"/lib[gi]?omp[^/]*\.so")
+_HARD = 2  # omp_pause_hard of OpenMP 5.0
 
 IMAGES = {
     "base": (
@@ -36,11 +40,7 @@ IMAGES = {
 
 
 def load(image: str) -> None:
-    """Import and prime the libraries of ``image``, then settle the heap for forking.
-
-    Raises:
-        RuntimeError: a library left threads behind, which no fork would survive.
-    """
+    """Import and prime the libraries of ``image``, then settle memory and threads for forking."""
     if sys.platform == "linux":  # elsewhere the system's own libraries do not survive a fork
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -48,13 +48,20 @@ def load(image: str) -> None:
                 _import(library)
             with contextlib.suppress(Exception):
                 _prime()
-        threads = len(os.listdir("/proc/self/task"))  # noqa: PTH208
-        if threads != 1:
-            raise RuntimeError(f"the libraries of image {image!r} left {threads - 1} threads behind")
+        pause_openmp()
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":
         linux.gather_pages()
+
+
+def pause_openmp() -> None:
+    """End the threads of every OpenMP library: a forked child would wait for them forever."""
+    with open("/proc/self/maps") as stream:
+        loaded = {line.split(maxsplit=5)[5].strip() for line in stream if _OPENMP.search(line)}
+    for path in loaded:
+        with contextlib.suppress(OSError, AttributeError):
+            ctypes.CDLL(path).omp_pause_resource_all(_HARD)
 
 
 def _import(library: str) -> None:

@@ -18,9 +18,7 @@ from sandmle.sandboxes import LocalBackend, Sandbox, SandboxLimits, SandboxSpec,
 
 
 @pytest.fixture(params=["best", "unisolated"])
-async def sandbox(
-    request, backend: LocalBackend, unisolated: LocalBackend, inputs: Path
-) -> AsyncIterator[Sandbox]:
+async def sandbox(request, backend: LocalBackend, unisolated: LocalBackend, inputs: Path) -> AsyncIterator[Sandbox]:
     if request.param == "unisolated":
         backend = unisolated
     async with await backend.create(SandboxSpec(inputs={"input": inputs})) as sandbox:

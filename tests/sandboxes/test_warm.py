@@ -17,9 +17,11 @@ from pathlib import Path
 import pytest
 
 from sandmle.errors import InfraError
-from sandmle.sandboxes import LocalBackend, Sandbox, SandboxLimits, SandboxSpec
-from sandmle.sandboxes._guest import SCRIPT, warm
+from sandmle.sandboxes import LocalBackend, Sandbox, SandboxLimits, SandboxSpec, _guest
+from sandmle.sandboxes._guest import SCRIPT
 from sandmle.sandboxes._layout import base_environment, find_interpreter
+
+GUEST_PARENT = Path(_guest.__file__).resolve().parents[1]
 
 
 @pytest.fixture(params=["best", "unisolated"])
@@ -177,7 +179,7 @@ handlers = {n.name: str(signal.getsignal(n)).split(" at ")[0] for n in signal.va
 facts = {
     "main": {k: str(v).split(" at ")[0] for k, v in sys.modules["__main__"].__dict__.items() if k.startswith("__")},
     "argv": sys.argv, "orig": sys.orig_argv, "flags": str(sys.flags), "executable": sys.executable,
-    "path": sys.path[1:], "streams": [stream(sys.stdin), stream(sys.stdout), stream(sys.stderr)],
+    "path": [p for p in sys.path[1:] if p.startswith((sys.prefix, sys.base_prefix))], "streams": [stream(sys.stdin), stream(sys.stdout), stream(sys.stderr)],
     "signals": handlers, "limit": sys.getrecursionlimit(), "faulthandler": faulthandler.is_enabled(),
     "threads": [(t.name, t.daemon) for t in threading.enumerate()], "main thread": str(threading.main_thread().ident),
     "gc": [gc.isenabled(), gc.get_threshold()], "hash": hash("text"), "umask": os.umask(0o022),
@@ -343,12 +345,156 @@ async def test_imports_cost_next_to_nothing(backend: LocalBackend, tmp_path: Pat
     assert min(step.wall_s for step in steps) < 1
 
 
-def zygote_of(backend: LocalBackend) -> int:
-    (zygote,) = backend._zygotes.values()
-    (program,) = [
-        int(child)
-        for task in Path("/proc/self/task").iterdir()
-        for child in (task / "children").read_text().split()
-        if os.readlink(f"/proc/{child}/cwd") == "/" and zygote is not None
-    ]
-    return program
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def family(sandbox: Sandbox) -> list[int]:
+    """Descriptors of the processes of a sandbox, its zygote first."""
+    pids = [parent(sandbox._channel.pid), sandbox._channel.pid]
+    for pid in pids[1:]:
+        pids += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
+    return [os.pidfd_open(pid) for pid in pids]
+
+
+def assert_gone(watched: list[int]) -> None:
+    deadline = time.monotonic() + 10
+    for fd in watched:
+        assert select.select([fd], [], [], max(0, deadline - time.monotonic()))[0], "a process is left"
+        os.close(fd)
+
+
+async def test_zygote_has_one_thread_and_no_secret(sandbox: Sandbox):
+    zygote = Path(f"/proc/{parent(sandbox._channel.pid)}")
+    assert "Threads:\t1\n" in (zygote / "status").read_text()
+    names = {pair.partition("=")[0] for pair in (zygote / "environ").read_text().split("\0")}
+    assert names - set(base_environment(find_interpreter(None), workspace="", home="")) <= {"TZ", ""}
+
+
+async def test_killed_zygote_is_an_infrastructure_error_and_replaced(inputs: Path):
+    async with LocalBackend(allow_unisolated=True) as backend:
+        busy, idle = [await backend.create(SandboxSpec(inputs={"input": inputs})) for _ in range(2)]
+        step = asyncio.create_task(busy.run("import time; time.sleep(100)", timeout=100))
+        await asyncio.sleep(0.5)
+        watched = [*family(busy), *family(idle)]
+        signal.pidfd_send_signal(watched[0], signal.SIGKILL)
+        with pytest.raises(InfraError, match="its init has ended"):
+            await asyncio.wait_for(step, 10)
+        await asyncio.to_thread(assert_gone, watched)
+        with pytest.raises(InfraError):
+            await idle.run("print(1)", timeout=10)
+        await asyncio.gather(busy.aclose(), idle.aclose())
+        async with await backend.create(SandboxSpec()) as sandbox:
+            assert (await sandbox.run("print(1)", timeout=10)).output == "1\n"
+
+
+async def test_closing_the_backend_ends_everything():
+    backend = LocalBackend(allow_unisolated=True)
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    async with backend:
+        sandbox = await backend.create(SandboxSpec())
+        watched = family(sandbox)
+    await asyncio.to_thread(assert_gone, watched)
+    with pytest.raises(InfraError):
+        await sandbox.run("print(1)", timeout=10)
+    await sandbox.aclose()
+    await backend.aclose()
+    assert len(list(Path("/proc/self/fd").iterdir())) == before
+    async with backend, await backend.create(SandboxSpec()) as again:
+        assert (await again.run("print(1)", timeout=10)).output == "1\n"
+
+
+async def test_forgetting_the_backend_ends_everything():
+    async def use() -> list[int]:
+        async with await LocalBackend(allow_unisolated=True).create(SandboxSpec()) as sandbox:
+            return family(sandbox)
+
+    watched = await use()
+    gc.collect()
+    await asyncio.to_thread(assert_gone, watched)
+
+
+FORGETFUL = """
+import asyncio
+from sandmle.sandboxes import LocalBackend, SandboxSpec
+backend = LocalBackend(allow_unisolated=True)
+async def main():
+    global sandbox
+    sandbox = await backend.create(SandboxSpec())
+    print(sandbox._channel.pid, flush=True)
+    input()
+asyncio.run(main())
+"""
+
+
+def test_the_end_of_the_process_ends_everything():
+    pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen([sys.executable, "-c", FORGETFUL], **pipes) as process:
+        assert process.stdout is not None
+        pid = int(process.stdout.readline())
+        watched = [os.pidfd_open(one) for one in (pid, parent(pid))]
+        process.communicate(b"\n", timeout=20)
+    assert process.returncode == 0
+    assert_gone(watched)
+
+
+async def test_zygote_outlives_the_thread_and_loop_that_started_it():
+    backend = LocalBackend(allow_unisolated=True)
+
+    async def step() -> tuple[int, str]:
+        async with await backend.create(SandboxSpec()) as sandbox:
+            return parent(sandbox._channel.pid), (await sandbox.run("print(1)", timeout=10)).output
+
+    async with backend:
+        first = await asyncio.to_thread(lambda: asyncio.run(step()))
+        assert await step() == first == (first[0], "1\n")
+
+
+UNLOADABLE = """
+import sys
+sys.path[:0] = sys.argv[1:]
+from _guest import warm
+warm.IMAGES["base"] = ("broken", "absent", "json.tool")
+warm.load("base")
+print([name for name in sys.modules if name.startswith(("broken", "absent", "json.tool"))])
+"""
+
+
+def test_library_that_cannot_be_loaded_is_left_out(tmp_path: Path):
+    (tmp_path / "broken").mkdir()
+    (tmp_path / "broken" / "part.py").touch()
+    (tmp_path / "broken" / "__init__.py").write_text(
+        "import broken.part\nraise OSError('libgomp.so.1: no such file')\n"
+    )
+    command = [sys.executable, "-P", "-c", UNLOADABLE, str(GUEST_PARENT), str(tmp_path)]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "['json.tool']\n"
+
+
+PARALLEL = """
+import os, sys
+sys.path.insert(0, sys.argv[1])
+from _guest import warm
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+def fit():
+    X = np.random.default_rng(0).normal(size=(2000, 4))
+    return HistGradientBoostingClassifier(max_iter=3).fit(X, X[:, 0] > 0)
+fit()
+before = len(os.listdir("/proc/self/task"))
+warm.pause_openmp()
+after = len(os.listdir("/proc/self/task"))
+pid = os.fork()
+if pid == 0:
+    fit()
+    os._exit(0)
+os.waitpid(pid, 0)
+print(before, after)
+"""
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core starts no OpenMP threads")
+def test_openmp_threads_are_ended_before_forks():
+    environment = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"}
+    command = [sys.executable, "-P", "-c", PARALLEL, str(GUEST_PARENT)]
+    outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
+    assert outcome.stdout == "2 1\n", outcome.stderr
