@@ -3,67 +3,69 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
-import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._guest import wire
+from sandmle.sandboxes._zygote import Zygote
 
 __all__ = ["Channel"]
 
-_START_S = 30.0
+_START_S = 120.0
+"""Enough for a zygote that has only just been started, on a busy machine."""
 _CANCEL_S = 10.0
-_COMMAND = "import sys; sys.path.insert(0, {folder!r}); from _guest.main import main; main({fd})"
 
 Answer = tuple[dict[str, Any], bytes]
 
 
 class Channel:
-    """A started init and the way to talk to it. All of it belongs to one event loop."""
+    """A started init and the way to talk to it. All of it belongs to one event loop.
 
-    def __init__(self, process: subprocess.Popen[bytes], complaints: int) -> None:
-        self._process = process
-        self._complaints = complaints
+    Attributes:
+        pid: the process that the zygote forked; 0 before it has spoken.
+    """
+
+    def __init__(self, zygote: Zygote) -> None:
+        self.pid = 0
+        self._zygote = zygote
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     @classmethod
-    async def open(cls, config: dict[str, Any], python: str) -> Channel:
-        """Start an init and wait until its sandbox stands.
+    async def open(cls, config: dict[str, Any], zygote: Zygote) -> Channel:
+        """Have an init forked and wait until its sandbox stands.
 
         Raises:
             InfraError: it could not be started, or says why the sandbox can't be made here.
         """
+        channel = cls(zygote)
         ours, theirs = socket.socketpair()
-        complaints = os.memfd_create("init") if sys.platform == "linux" else os.open(os.devnull, os.O_RDWR)
         try:
             with theirs:
-                channel = cls(_start(python, theirs.fileno(), complaints), complaints)
+                zygote.fork(theirs)
         except BaseException:
             ours.close()
-            os.close(complaints)
             raise
         try:
             reader, channel._writer = await asyncio.open_connection(sock=ours)
-            await channel._send({**config, "host_pid": os.getpid()})
+            await channel._send(config)
             answer, _ = await asyncio.wait_for(_receive(reader), _START_S)
             if "problem" in answer:
                 raise InfraError(f"the sandbox could not be made: {answer['problem']}")
-            channel._listener = asyncio.create_task(channel._listen(reader))
         except (EOFError, ConnectionError, TimeoutError) as error:
-            problem = f"the sandbox could not be made: {channel._last_words() or 'its init does not answer'}"
             await channel.close()
-            raise InfraError(problem) from error
+            problem = zygote.last_words() or "its init does not answer"
+            raise InfraError(f"the sandbox could not be made: {problem}") from error
         except BaseException:
             await channel.close()
             raise
+        channel.pid = answer["pid"]
+        channel._listener = asyncio.create_task(channel._listen(reader))
         return channel
 
     async def ask(self, request: dict[str, Any], blob: bytes, limit: float) -> Answer:
@@ -101,25 +103,27 @@ class Channel:
         return answer, data
 
     async def close(self) -> None:
-        """Hang up, which ends everything inside, and wait until it is gone."""
+        """Hang up, which ends everything inside, and wait until it is gone: then its end of the channel is closed."""
+        if self._writer is None:
+            return
         try:
-            if self._writer is not None:
-                self._writer.close()
+            if self._listener is not None:
+                self._writer.write_eof()
+                await asyncio.wait({self._listener}, timeout=_CANCEL_S)
+                if not self._listener.done():
+                    self.kill()
+                    await asyncio.wait({self._listener}, timeout=_CANCEL_S)
+        finally:
             if self._listener is not None:
                 self._listener.cancel()
-                await asyncio.wait({self._listener})
-            await asyncio.to_thread(self._process.wait, _CANCEL_S)
-        except subprocess.TimeoutExpired:
-            self.kill()
-            await asyncio.to_thread(self._process.wait)
-        finally:
-            if self._complaints >= 0:
-                os.close(self._complaints)
-                self._complaints = -1
+            self._writer.close()
+            with contextlib.suppress(OSError):
+                await self._writer.wait_closed()
 
     def kill(self) -> None:
         """Kill the init, and with it all inside, without asking."""
-        self._process.kill()
+        if self.pid:
+            self._zygote.kill(self.pid)
 
     async def _send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         assert self._writer is not None
@@ -150,34 +154,7 @@ class Channel:
                 if not future.done():
                     future.set_result(({"problem": "its init has ended"}, b""))
 
-    def _last_words(self) -> str:
-        """The end of what the init wrote to stderr before it died."""
-        if sys.platform != "linux":
-            return ""
-        size = os.fstat(self._complaints).st_size
-        lines = os.pread(self._complaints, 2000, max(0, size - 2000)).decode("utf-8", "replace").splitlines()
-        return lines[-1] if lines else ""
-
 
 async def _receive(reader: asyncio.StreamReader) -> Answer:
     text_size, blob_size = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
     return wire.decode(await reader.readexactly(text_size)), await reader.readexactly(blob_size)
-
-
-def _start(python: str, fd: int, complaints: int) -> subprocess.Popen[bytes]:
-    """Start the init; its parent for PR_SET_PDEATHSIG is the calling thread, which runs the event loop."""
-    command = _COMMAND.format(folder=str(Path(__file__).resolve().parent), fd=fd)
-    flags = ["-I", "-S", *(["-B"] if sys.dont_write_bytecode else [])]
-    try:
-        return subprocess.Popen(
-            [python, *flags, "-c", command],
-            pass_fds=[fd],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
-            stderr=complaints,
-            env={"LANG": "C.UTF-8"},
-            cwd="/",
-            start_new_session=True,
-        )
-    except OSError as error:
-        raise InfraError(f"{python}: can't be started ({error.strerror or error})") from error

@@ -63,7 +63,6 @@ def _common(spec: SandboxSpec, interpreter: Interpreter, *, workspace: str, home
         "env": {**base_environment(interpreter, workspace=workspace, home=home), **spec.env},
         "inputs": _inputs(spec),
         "limits": spec.limits.model_dump(),
-        "python": interpreter.executable,
         "workspace": workspace,
     }
 

@@ -1,4 +1,10 @@
-"""The local backend: sandboxes on this machine, one small init process each, a fresh Python for every step.
+"""The local backend: sandboxes on this machine, forked from a warm interpreter, a new process for every step.
+
+Importing its libraries takes a script far longer than the rest of a typical step. So they are imported once, by a
+*zygote* that the first sandbox of an image starts; it is forked for every sandbox, and the sandbox's init for every
+step. A step is a Python just started whose libraries happen to be there. What differs from a real one: variables that
+Python or a library reads when it starts (``PYTHONHASHSEED``, ``OMP_NUM_THREADS``) keep the image's values whatever a
+spec's ``env`` says, and a file of the workspace that is named like a loaded library does not hide it.
 
 How well code is shut in depends on the machine and is called its tier:
 
@@ -24,9 +30,10 @@ from typing import Any, Self, TypeVar
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
-from sandmle.sandboxes._layout import find_interpreter
+from sandmle.sandboxes._layout import Interpreter, find_interpreter
 from sandmle.sandboxes._probe import probe
 from sandmle.sandboxes._protocol import Capabilities, SandboxSpec
+from sandmle.sandboxes._zygote import Zygote
 from sandmle.trajectory import IsolationTier, StepResult
 
 __all__ = ["LocalBackend"]
@@ -39,7 +46,11 @@ _log = logging.getLogger("sandmle.sandboxes")
 
 
 class LocalBackend:
-    """Makes sandboxes on this machine (see the module's text for the tiers)."""
+    """Makes sandboxes on this machine (see the module's text for the tiers).
+
+    It may be used from several event loops, each sandbox from one alone. Its warm interpreters end with ``aclose``,
+    with the backend itself, or with this process, whichever is first.
+    """
 
     def __init__(
         self, concurrency: int | None = None, allow_unisolated: bool = False, python: Path | None = None
@@ -61,6 +72,9 @@ class LocalBackend:
         self._python = python
         self._probing = threading.Lock()
         self._found: Capabilities | None = None
+        self._starting = threading.Lock()
+        self._interpreter: Interpreter | None = None
+        self._zygotes: dict[str, Zygote] = {}
         self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
             weakref.WeakKeyDictionary()
         )
@@ -89,23 +103,51 @@ class LocalBackend:
             )
         return await self._open(found.tier, spec)
 
+    async def aclose(self) -> None:
+        """End the warm interpreters and whatever sandboxes are left; one made after this starts a new one."""
+        with self._starting:
+            zygotes = list(self._zygotes.values())
+            self._zygotes.clear()
+        for zygote in zygotes:
+            await asyncio.to_thread(zygote.close)
+
+    async def __aenter__(self) -> Self:
+        """The backend itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Close the backend."""
+        await self.aclose()
+
     async def _learn(self) -> Capabilities:
         if self._found is None:
             return await asyncio.to_thread(lambda: self.capabilities)
         return self._found
 
     async def _open(self, tier: IsolationTier, spec: SandboxSpec) -> LocalSandbox:
-        interpreter = find_interpreter(self._python)
+        interpreter, zygote = self._warm(spec.image)
         if tier != "D":
             config = shut_configuration(tier, spec, interpreter)
-            return LocalSandbox(await Channel.open(config, interpreter.executable), tier, self._slot(), None)
+            return LocalSandbox(await Channel.open(config, zygote), tier, self._slot(), None)
         folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-")))
         try:
-            channel = await Channel.open(plain_configuration(spec, interpreter, folder), interpreter.executable)
+            channel = await Channel.open(plain_configuration(spec, interpreter, folder), zygote)
         except BaseException:
             shutil.rmtree(folder, ignore_errors=True)
             raise
         return LocalSandbox(channel, tier, self._slot(), folder)
+
+    def _warm(self, image: str) -> tuple[Interpreter, Zygote]:
+        """The interpreter and the live zygote of an image, started if need be."""
+        with self._starting:
+            if self._interpreter is None:
+                self._interpreter = find_interpreter(self._python)
+            zygote = self._zygotes.get(image)
+            if zygote is None or not zygote.alive:
+                zygote = self._zygotes[image] = Zygote(self._interpreter, image)
+            return self._interpreter, zygote
 
     def _slot(self) -> asyncio.Semaphore:
         return self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))

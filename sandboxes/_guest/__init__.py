@@ -1,19 +1,27 @@
-"""What runs on the far side of a local sandbox: its init process, in standard-library Python alone.
+"""What runs on the far side of the local sandboxes: the zygote, the inits, the steps.
 
-The host starts ``python -I -S -c 'from _guest.main import main; main(FD)'`` with this package's parent on the path, so
-no module here may import sandmle, a third-party package, or anything slow: every sandbox pays for it.
-That rules out pathlib (ruff's PTH), and makes the imports relative, which ruff mistakes for bare ones (TID251).
+    host ── zygote            one an image; has imported the image's libraries, forks the sandboxes
+              └─ init         one a sandbox, pid 1 of its namespaces; serves the host, forks the steps
+                   └─ step    runs one script in the libraries it has inherited
+
+Of these modules only ``warm`` may import a third-party package, and none imports sandmle: they are found by their
+folder, by whichever interpreter the image names. All but ``warm`` and ``script`` act with rights that code must not
+have, so they keep to plain system calls. That rules out pathlib (ruff's PTH), and makes the imports relative, which
+ruff mistakes for bare ones (TID251).
 
     wire      frames between host and init
+    zygote    forks a sandbox for every channel the host hands over
+    warm      imports and primes the libraries of an image
+    main      the init: enters the namespaces and serves requests
     linux     the system calls that Python does not wrap
     seccomp   the filter of forbidden system calls
     root      builds the file system that code sees
     staging   copies inputs where they can't be mounted
     confine   gives up every right before untrusted code starts
     steps     runs one step and ends its whole process tree
+    script    makes a forked process look as if Python had just started with the script
     output    keeps the head and the tail of what a step prints
     files     reads, writes and removes workspace files without following links
-    main      enters the namespaces and serves requests
 """
 
 SCRIPT = "/tmp/step.py"

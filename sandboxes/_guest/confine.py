@@ -19,13 +19,13 @@ __all__ = ["confine", "limit"]
 
 _MIB = 1 << 20
 _OPEN_FILES = 4096
+_ROOM = 32 * _MIB
 
 
 def confine(config: dict[str, Any]) -> None:
     """Take the sandbox's user id, no capabilities, no way back; without namespaces only the session is new."""
     os.umask(0o022)
-    for number in (signal.SIGINT, signal.SIGPIPE, signal.SIGXFSZ, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if config["tier"] == "D":
         if sys.platform == "linux":
             linux.die_with_parent()
@@ -46,17 +46,30 @@ def confine(config: dict[str, Any]) -> None:
 def limit(config: dict[str, Any], cpu_seconds: int) -> None:
     """Set the resource limits of one step.
 
-    The number of processes is limited only with namespaces: elsewhere the kernel counts all of the user's.
+    Memory is limited by the size of the address space. What is mapped there but not in use when the step starts, such
+    as the libraries' code, does not count; what is in use counts as if the script had imported it. The number of
+    processes is limited only with namespaces: elsewhere the kernel counts all of the user's.
     """
     limits = config["limits"]
     memory, file_size = limits["memory_mib"] * _MIB, limits["file_mib"] * _MIB
-    _set(resource.RLIMIT_AS, memory)
+    size, used = _address_space()
+    _set(resource.RLIMIT_AS, size + max(memory - used, _ROOM))
     _set(resource.RLIMIT_FSIZE, file_size)
     _set(resource.RLIMIT_CORE, 0)
     _set(resource.RLIMIT_NOFILE, _OPEN_FILES)
     _set(resource.RLIMIT_CPU, cpu_seconds)
     if config["tier"] != "D":
         _set(resource.RLIMIT_NPROC, limits["processes"])
+
+
+def _address_space() -> tuple[int, int]:
+    """Bytes of this process's address space and of its part in memory; 0 and 0 if the system does not tell."""
+    try:
+        with open("/proc/self/statm") as stream:
+            size, used = stream.read().split()[:2]
+    except OSError:
+        return 0, 0
+    return int(size) * resource.getpagesize(), int(used) * resource.getpagesize()
 
 
 def _set(kind: int, value: int) -> None:

@@ -24,6 +24,7 @@ __all__ = [
     "drop_bounding_set",
     "drop_capabilities",
     "forbid_new_privileges",
+    "gather_pages",
     "loopback_up",
     "mount_private",
     "mount_proc",
@@ -55,6 +56,8 @@ _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 2
 _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
 _SIGKILL = 9
+_MADV_COLLAPSE = 25
+_HUGE = 2 << 20
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -183,6 +186,17 @@ def drop_bounding_set() -> None:
     capability = 0
     while _prctl(_PR_CAPBSET_DROP, capability) == 0:
         capability += 1
+
+
+def gather_pages() -> None:
+    """Put this process's own memory on huge pages where the kernel can (6.1 and later), which makes forks cheaper."""
+    with open("/proc/self/maps") as stream:  # noqa: PTH123
+        regions = [line.split() for line in stream]
+    for span, rights, *_, file in ((*region[:5], "".join(region[5:])) for region in regions):
+        if rights == "rw-p" and file in ("", "[heap]"):
+            first, end = (int(address, 16) for address in span.split("-"))
+            for address in range(-(-first // _HUGE) * _HUGE, end - _HUGE + 1, _HUGE):
+                _libc.madvise(ctypes.c_void_p(address), ctypes.c_size_t(_HUGE), _MADV_COLLAPSE)
 
 
 class _FilterProgram(ctypes.Structure):

@@ -1,5 +1,5 @@
 # ruff: noqa: PTH123, PTH208, TID251
-"""One step: start the script, read what it prints, end it and everything it started.
+"""One step: fork a process for the script, read what it prints, end it and everything it started.
 
 A step ends when its main process does, or at the deadline, or when the host cancels it; never on the end of the output,
 which a grandchild may hold open. Then every process is killed and reaped until none is left.
@@ -19,6 +19,7 @@ import time
 from . import wire
 from .confine import confine, limit
 from .output import OutputBuffer
+from .script import Become, Script
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -28,7 +29,6 @@ __all__ = ["StepRunner"]
 
 _FLOOD = 64 << 20
 _CHUNK = 1 << 18
-_EXEC_FAILED = 126
 _MAX_RSS_PER_MIB = 1024 if sys.platform == "linux" else 1 << 20
 
 
@@ -58,7 +58,7 @@ class StepRunner:
         started, cpu, kills = time.monotonic(), _children_cpu(), _out_of_memory_kills()
         _rewrite(self._script, code)
         reader, writer = os.pipe()
-        main, problem = self._start(request, writer)
+        main, problem = self._start(request, code, writer)
         os.close(writer)
         step = _Step(main, reader, started + request["timeout"], self._buffer())
         try:
@@ -84,17 +84,21 @@ class StepRunner:
         pairs = tuple((old.encode(), new.encode()) for old, new in self._config["replacements"])
         return OutputBuffer(self._config["limits"]["output_bytes"], pairs)
 
-    def _start(self, request: dict[str, Any], writer: int) -> tuple[int, str]:
-        """Fork and exec; returns the process id, and why the exec failed if it did."""
+    def _start(self, request: dict[str, Any], code: bytes, writer: int) -> tuple[int, str]:
+        """Fork; returns the process id, and why the child could not become the step if so.
+
+        Raises:
+            Become: in the child.
+        """
         told, tell = os.pipe()
         pid = os.fork()
         if pid == 0:
             try:
-                self._become_step(request, writer, tell)
+                script = self._become_step(request, code, writer, tell)
             except BaseException as error:  # noqa: BLE001 - the last words of a child that must not return
-                os.write(3, f"{type(error).__name__}: {error}".encode())
-            finally:
-                os._exit(_EXEC_FAILED)
+                os.write(tell, f"{type(error).__name__}: {error}".encode())
+                os._exit(1)
+            raise Become(script)
         os.close(tell)
         problem = b""
         while part := os.read(told, 4096):
@@ -102,21 +106,22 @@ class StepRunner:
         os.close(told)
         return pid, problem.decode("utf-8", "replace")
 
-    def _become_step(self, request: dict[str, Any], writer: int, tell: int) -> None:
+    def _become_step(self, request: dict[str, Any], code: bytes, writer: int, tell: int) -> Script:
         os.setsid()
         nothing = os.open(os.devnull, os.O_RDONLY)
         os.dup2(nothing, 0)
         os.dup2(writer, 1)
         os.dup2(writer, 2)
-        os.dup2(tell, 3, inheritable=False)
-        os.closerange(4, os.sysconf("SC_OPEN_MAX"))
         signal.set_wakeup_fd(-1)
+        os.closerange(3, tell)
+        os.closerange(tell + 1, os.sysconf("SC_OPEN_MAX"))
         confine(self._config)
         cores = os.cpu_count() or 1
         limit(self._config, math.ceil(request["timeout"]) * cores + 10)
         os.chdir(self._config["workspace"])
-        python = self._config["python"]
-        os.execve(python, [python, "-P", self._config["script"], *request["args"]], self._config["env"])
+        script = Script(self._config, request["args"], code)
+        os.close(tell)
+        return script
 
     def _watch(self, step: _Step) -> None:
         """Read the step's output until it ends or must be ended."""

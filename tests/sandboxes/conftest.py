@@ -5,12 +5,22 @@ from pathlib import Path
 
 import pytest
 
-from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec
+from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec, _probe
 
 
 @pytest.fixture(scope="session")
 def backend() -> LocalBackend:
     return LocalBackend(concurrency=2, allow_unisolated=True)
+
+
+@pytest.fixture(scope="session")
+def unisolated() -> LocalBackend:
+    """A backend that takes this machine for one without namespaces."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_probe, "candidates", lambda: ())
+        backend = LocalBackend(concurrency=2, allow_unisolated=True)
+        assert backend.capabilities.tier == "D"
+    return backend
 
 
 @pytest.fixture

@@ -42,11 +42,12 @@ async def failures(sandbox: Sandbox, *attempts: str) -> list[str]:
 
 
 def children(pid: int) -> list[int]:
-    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    tasks = Path(f"/proc/{pid}/task").iterdir()
+    return [int(child) for task in tasks for child in (task / "children").read_text().split()]
 
 
 def init_of(sandbox: Sandbox) -> int:
-    (init,) = children(sandbox._channel._process.pid)
+    (init,) = children(sandbox._channel.pid)
     return init
 
 
@@ -487,12 +488,12 @@ async def test_killed_init_is_an_infrastructure_error(sandbox: Sandbox):
 
 
 PARENT = """
-import asyncio, sys
+import asyncio
 from sandmle.sandboxes import LocalBackend, SandboxSpec
 async def main():
-    sandbox = await LocalBackend().create(SandboxSpec(env={"MARK": sys.argv[1]}))
+    sandbox = await LocalBackend().create(SandboxSpec())
     code = "import os, time\\nif os.fork() == 0: os.setsid()\\nwhile True: time.sleep(1)"
-    task = asyncio.create_task(sandbox.run(code, timeout=1000, args=[sys.argv[1]]))
+    task = asyncio.create_task(sandbox.run(code, timeout=1000))
     await asyncio.sleep(1)
     print("running", flush=True)
     await task
@@ -500,33 +501,21 @@ asyncio.run(main())
 """
 
 
-def marked(marker: str) -> list[str]:
-    """Processes of the machine whose command line or environment holds ``marker``."""
-    found = []
-    for process in Path("/proc").iterdir():
-        if process.name.isdigit():
-            with contextlib.suppress(OSError):
-                text = (process / "cmdline").read_bytes()
-                with contextlib.suppress(OSError):
-                    text += (process / "environ").read_bytes()
-                if marker.encode() in text:
-                    found.append(process.name)
-    return found
+def descendants(pid: int) -> list[int]:
+    return [one for child in children(pid) for one in (child, *descendants(child))]
 
 
 def test_killing_the_parent_leaves_nothing():
-    marker = f"mark-{secrets.token_hex(8)}"
-    with subprocess.Popen([sys.executable, "-c", PARENT, marker], stdout=subprocess.PIPE) as parent:
+    with subprocess.Popen([sys.executable, "-c", PARENT], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         assert parent.stdout.readline() == b"running\n"
-        watched = [os.pidfd_open(int(pid)) for pid in marked(marker)]
-        assert len(watched) >= 3, "the parent and two processes of the step"
+        watched = [os.pidfd_open(pid) for pid in descendants(parent.pid)]
         parent.kill()
+    assert len(watched) == 5, "the zygote, two processes of the sandbox and two of the step"
     deadline = time.monotonic() + 10
     for fd in watched:
         assert select.select([fd], [], [], max(0, deadline - time.monotonic()))[0], "a process outlived its parent"
         os.close(fd)
-    assert marked(marker) == []
 
 
 async def test_closing_leaves_no_process(backend: LocalBackend):

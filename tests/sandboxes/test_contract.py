@@ -18,11 +18,9 @@ from sandmle.sandboxes import LocalBackend, Sandbox, SandboxLimits, SandboxSpec,
 
 
 @pytest.fixture(params=["best", "unisolated"])
-async def sandbox(request, monkeypatch, backend: LocalBackend, inputs: Path) -> AsyncIterator[Sandbox]:
+async def sandbox(request, backend: LocalBackend, unisolated: LocalBackend, inputs: Path) -> AsyncIterator[Sandbox]:
     if request.param == "unisolated":
-        monkeypatch.setattr(_probe, "candidates", lambda: ())
-        backend = LocalBackend(concurrency=2, allow_unisolated=True)
-        assert backend.capabilities.tier == "D"
+        backend = unisolated
     async with await backend.create(SandboxSpec(inputs={"input": inputs})) as sandbox:
         yield sandbox
 
@@ -249,8 +247,7 @@ async def test_unisolated_folder_is_removed(monkeypatch, tmp_path: Path, inputs:
     assert "without isolation" in caplog.text
 
 
-async def test_unisolated_children_are_killed(monkeypatch):
-    monkeypatch.setattr(_probe, "candidates", lambda: ())
+async def test_unisolated_children_are_killed(unisolated: LocalBackend):
     code = """
 import os, time
 if os.fork() == 0:
@@ -262,7 +259,7 @@ if os.fork() == 0:
     os._exit(0)
 print("done", flush=True)
 """
-    async with await LocalBackend(allow_unisolated=True).create(SandboxSpec()) as sandbox:
+    async with await unisolated.create(SandboxSpec()) as sandbox:
         result = await sandbox.run(code, timeout=30)
         assert (result.status, result.output) == ("ok", "done\n")
         later = await sandbox.run("import os, time; time.sleep(1.5); print(os.path.exists('survived'))", timeout=30)
