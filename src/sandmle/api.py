@@ -13,9 +13,10 @@ import asyncio
 import os
 import queue
 import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
+from contextlib import aclosing, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
 
 from pydantic import ValidationError
 
@@ -23,17 +24,19 @@ from sandmle.errors import BadInput
 from sandmle.grades import GradeReport
 from sandmle.record import first_problem
 from sandmle.task import Task
+from sandmle.trajectory import Protocol
 
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
-    from sandmle.graphs.synthesis import Progress
+    from sandmle.eval.runner import RunEvent
+    from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
 
 __all__ = ["aevaluate", "agenerate_tasks", "evaluate", "generate_tasks", "grade"]
 
 T = TypeVar("T")
 
 
-async def agenerate_tasks(
+def agenerate_tasks(
     seeds: Sequence[str],
     n: int,
     *,
@@ -43,7 +46,7 @@ async def agenerate_tasks(
     n_train: int = 200,
     n_test: int = 2000,
     on_progress: Callable[[Progress], None] | None = None,
-) -> AsyncIterator[Task]:
+) -> AsyncGenerator[Task, None]:
     """Make tasks from seeds and yield each when it is published, in order; an interrupted batch goes on.
 
     Args:
@@ -51,33 +54,57 @@ async def agenerate_tasks(
         n: slots of the batch, >= 1; each gives a task unless all its draws are rejected.
         out: folder that gets the tasks.
         seed: seed of the batch, >= 0; with equal settings it fixes every byte.
-        jobs: sandbox steps at once; by default one per core.
+        jobs: sandbox steps at once, >= 1; by default one per core.
         n_train: training rows of a task, 50 to 1,000.
         n_test: hidden test rows of a task, 500 to 20,000.
         on_progress: called for every node of the graph that ends.
 
     Raises:
-        BadInput: something given can't be used; says what.
+        BadInput: something given can't be used; says what. Raised at the call, but for what only the work itself shows.
         EnvironmentProblem: the disk is full, or ``out`` can't be written.
     """
-    from sandmle.graphs.synthesis import Batch, SynthesisContext, synthesize
+    from sandmle.graphs.synthesis import Batch, SynthesisContext
 
     if n < 1:
         raise BadInput(f"n must be at least 1, not {n}")
+    if jobs is not None and jobs < 1:
+        raise BadInput(f"jobs must be at least 1, not {jobs}")
     try:
         context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test)
     except ValidationError as error:
         raise BadInput(first_problem(error)) from error
-    batch = Batch(Path(out), seeds, context)
-    report = on_progress or (lambda _: None)
-    async for record in synthesize(batch, n, jobs=jobs or os.cpu_count() or 1, on_progress=report):
-        if record.task_id is not None:
-            yield batch.task(record)
+    return _published(Batch(Path(out), seeds, context), n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
 
 
-def generate_tasks(seeds: Sequence[str], n: int, **options: Any) -> Iterator[Task]:  # noqa: ANN401 - as above
+async def _published(
+    batch: Batch, n: int, jobs: int, on_progress: Callable[[Progress], None]
+) -> AsyncGenerator[Task, None]:
+    from sandmle.graphs.synthesis import synthesize
+
+    records = cast("AsyncGenerator[SlotRecord, None]", synthesize(batch, n, jobs=jobs, on_progress=on_progress))
+    async with aclosing(records):
+        async for record in records:
+            if record.task_id is not None:
+                yield batch.task(record)
+
+
+def generate_tasks(
+    seeds: Sequence[str],
+    n: int,
+    *,
+    out: Path | str = "tasks",
+    seed: int = 0,
+    jobs: int | None = None,
+    n_train: int = 200,
+    n_test: int = 2000,
+    on_progress: Callable[[Progress], None] | None = None,
+) -> Iterator[Task]:
     """``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed."""
-    return _iterate(lambda: agenerate_tasks(seeds, n, **options))
+    return _iterate(
+        agenerate_tasks(
+            seeds, n, out=out, seed=seed, jobs=jobs, n_train=n_train, n_test=n_test, on_progress=on_progress
+        )
+    )
 
 
 async def aevaluate(
@@ -87,14 +114,17 @@ async def aevaluate(
     out: Path | str,
     scaffolds: Sequence[str] = ("react",),
     repeats: int = 1,
-    protocol: str = "clean",
+    protocol: Protocol = "clean",
     reward: str = "paper",
     seed: int = 0,
     temperature: float = 1.0,
+    turns: int | None = None,
+    step_seconds: float | None = None,
     jobs: int | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
     allow_unisolated: bool = False,
+    on_event: Callable[[RunEvent], None] | None = None,
 ) -> Report:
     """Run policies on a suite and return the report; an interrupted run goes on.
 
@@ -103,46 +133,93 @@ async def aevaluate(
         models: such as ``scripted:linear`` or ``openai:NAME``.
         out: run folder.
         scaffolds: agent loops.
-        repeats: episodes of each policy on each task.
+        repeats: episodes of each policy on each task, >= 1.
         protocol: ``clean``, ``train``, ``paper`` or ``dojo``.
         reward: ``paper``, ``released`` or ``sparse``.
-        seed: root of every random draw.
-        temperature: of a language model's sampling.
-        jobs: episodes at once; chosen by default.
-        base_url: address of an OpenAI-compatible endpoint.
-        api_key: its key; by default ``OPENAI_API_KEY``.
+        seed: root of every random draw, >= 0.
+        temperature: of a language model's sampling, 0 to 2.
+        turns: model calls an episode; by default the task's limit.
+        step_seconds: wall seconds a run of code; by default the task's limit.
+        jobs: episodes at once, >= 1; chosen by default.
+        base_url: address of an OpenAI-compatible endpoint; by default that of the settings.
+        api_key: its key; by default that of the settings.
         allow_unisolated: run a language model's code where nothing shuts it in.
+        on_event: called in the event loop for each event of the run; must return quickly.
 
     Raises:
         BadInput: something given can't be used; says what.
         EnvironmentProblem: no isolation here, the disk is full, or the endpoint is down.
     """
     from sandmle.eval.report import summarize
-    from sandmle.eval.runner import EvalSettings
+    from sandmle.eval.runner import BudgetSettings, EvalSettings
     from sandmle.eval.runner import aevaluate as run
 
     try:
-        settings = EvalSettings.model_validate(
-            {
-                "suite": suite,
-                "models": tuple(models),
-                "scaffolds": tuple(scaffolds),
-                "repeats": repeats,
-                "protocol": protocol,
-                "reward": reward,
-                "seed": seed,
-                "temperature": temperature,
-            }
+        settings = EvalSettings(
+            suite=suite,
+            models=tuple(models),
+            scaffolds=tuple(scaffolds),
+            repeats=repeats,
+            protocol=protocol,
+            reward=reward,
+            seed=seed,
+            temperature=temperature,
+            budget=BudgetSettings(turns=turns, step_seconds=step_seconds),
         )
     except ValidationError as error:
-        raise BadInput(f"evaluate: {first_problem(error)}") from error
-    options = {"jobs": jobs, "base_url": base_url, "api_key": api_key, "allow_unisolated": allow_unisolated}
-    return summarize([await run(settings, out, **options)])  # type: ignore[arg-type]
+        raise BadInput(first_problem(error)) from error
+    finished = await run(
+        settings,
+        out,
+        on_event=on_event,
+        jobs=jobs,
+        base_url=base_url,
+        api_key=api_key,
+        allow_unisolated=allow_unisolated,
+    )
+    return summarize([finished])
 
 
-def evaluate(**options: Any) -> Report:  # noqa: ANN401 - as above
-    """``aevaluate`` for callers that are not async; same arguments."""
-    return _run(aevaluate(**options))
+def evaluate(
+    *,
+    suite: str,
+    models: Sequence[str],
+    out: Path | str,
+    scaffolds: Sequence[str] = ("react",),
+    repeats: int = 1,
+    protocol: Protocol = "clean",
+    reward: str = "paper",
+    seed: int = 0,
+    temperature: float = 1.0,
+    turns: int | None = None,
+    step_seconds: float | None = None,
+    jobs: int | None = None,
+    base_url: str | None = None,
+    api_key: str | None = None,
+    allow_unisolated: bool = False,
+    on_event: Callable[[RunEvent], None] | None = None,
+) -> Report:
+    """``aevaluate`` for callers that are not async; same arguments. Ctrl-C stops the run, which can be resumed."""
+    return _run(
+        aevaluate(
+            suite=suite,
+            models=models,
+            out=out,
+            scaffolds=scaffolds,
+            repeats=repeats,
+            protocol=protocol,
+            reward=reward,
+            seed=seed,
+            temperature=temperature,
+            turns=turns,
+            step_seconds=step_seconds,
+            jobs=jobs,
+            base_url=base_url,
+            api_key=api_key,
+            allow_unisolated=allow_unisolated,
+            on_event=on_event,
+        )
+    )
 
 
 def grade(task: Path | str | Task, submission: Path | str) -> GradeReport:
@@ -162,60 +239,53 @@ def _run(work: Coroutine[Any, Any, T]) -> T:
         asyncio.get_running_loop()
     except RuntimeError:
         return asyncio.run(work)
-    box: list[T | BaseException] = []
-
-    def target() -> None:
-        try:
-            box.append(asyncio.run(work))
-        except BaseException as error:  # noqa: BLE001 - carried to the caller's thread
-            box.append(error)
-
-    thread = threading.Thread(target=target, name="sandmle")
-    thread.start()
-    thread.join()
-    if isinstance(box[0], BaseException):
-        raise box[0]
-    return box[0]
+    with _Background(work) as background:
+        return background.result()
 
 
-def _iterate(make: Callable[[], AsyncIterator[T]]) -> Iterator[T]:
-    """An async iterator as a plain one: it runs in a thread of its own and is one item ahead at most."""
-    items: queue.Queue[tuple[T] | BaseException | None] = queue.Queue(maxsize=1)
-    loop = asyncio.new_event_loop()
+def _iterate(source: AsyncGenerator[T, None]) -> Iterator[T]:
+    """An async generator as a plain one; it is asked for the next item only when the caller asks."""
+    items: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
+    asked = asyncio.Semaphore(0)
 
     async def feed() -> None:
         try:
-            async for item in make():
-                await asyncio.to_thread(items.put, (item,))
-            await asyncio.to_thread(items.put, None)
-        except Exception as error:  # noqa: BLE001 - carried to the caller's thread
-            await asyncio.to_thread(items.put, error)
-
-    task = loop.create_task(feed())
-
-    def target() -> None:
-        asyncio.set_event_loop(loop)
-        try:
-            loop.run_until_complete(task)
-        except asyncio.CancelledError:
-            pass
+            async with aclosing(source):
+                async for item in source:
+                    items.put((item,))
+                    await asked.acquire()
         finally:
-            loop.run_until_complete(loop.shutdown_asyncgens())
-            loop.run_until_complete(loop.shutdown_default_executor())
-            loop.close()
+            items.put(None)
 
-    thread = threading.Thread(target=target, name="sandmle", daemon=True)
-    thread.start()
-    try:
+    with _Background(feed()) as background:
         while (item := items.get()) is not None:
-            if isinstance(item, BaseException):
-                raise item
             yield item[0]
-    finally:
-        if thread.is_alive():
-            loop.call_soon_threadsafe(task.cancel)
-            while thread.is_alive():
-                try:
-                    items.get(timeout=0.05)
-                except queue.Empty:
-                    thread.join(0.05)
+            background.loop.call_soon_threadsafe(asked.release)
+        background.result()
+
+
+class _Background(Generic[T]):
+    """A coroutine in an event loop and a thread of its own; leaving early cancels it and waits until it has ended."""
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.loop = asyncio.new_event_loop()
+        self._task = self.loop.create_task(work)
+        self._thread = threading.Thread(target=self._serve, name="sandmle", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(RuntimeError):  # the loop is closed: it has ended
+            self.loop.call_soon_threadsafe(self._task.cancel)
+        self._thread.join()
+
+    def result(self) -> T:
+        """Wait for what the coroutine returns, or raise what it raised."""
+        self._thread.join()
+        return self._task.result()
+
+    def _serve(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
+            runner.run(asyncio.wait([self._task]))

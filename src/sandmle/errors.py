@@ -1,6 +1,7 @@
 """The errors a person can meet. Each names what was wrong, where, and what to do, and carries its exit code.
 
-Exit codes: 0 ok, 1 negative verdict (a check failed), 2 bad input, 3 environment, 130 Ctrl-C.
+Exit codes: 0 ok, 1 negative verdict (a check failed), 2 bad input (also a submission that can't be scored),
+3 environment, 130 Ctrl-C.
 """
 
 from __future__ import annotations

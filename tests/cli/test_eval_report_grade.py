@@ -6,6 +6,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from sandmle.cli import run
 from sandmle.cli.evaluate import eval_command
 from sandmle.cli.grade import grade_command
 from sandmle.cli.report import report_command
@@ -47,18 +48,30 @@ def test_report_prints_json_and_writes_markdown(run_folder, tmp_path):
     assert (tmp_path / "report.md").read_text().startswith("# Evaluation report\n")
 
 
-def test_grade_says_valid_with_exit_code_0_and_invalid_with_1(suite, run_folder, tmp_path):
+def test_grade_says_valid_with_exit_code_0(suite, run_folder):
     task = next(suite.iterdir())
     good = next((run_folder / "submissions").iterdir())
     result = invoke("grade", task, good)
     assert result.exit_code == 0
     assert result.stdout.startswith("valid: ")
+    assert json.loads(invoke("grade", task, good, "--json").stdout)["error"] is None
+
+
+def test_grade_refuses_what_cannot_be_scored_in_one_line_with_exit_code_2(suite, tmp_path, monkeypatch, capsys):
+    task = next(suite.iterdir())
     bad = tmp_path / "bad.csv"
     bad.write_text("id\n1\n")
-    result = invoke("grade", task, bad)
-    assert result.exit_code == 1
-    assert result.stdout.startswith("invalid: missing_column")
-    assert json.loads(invoke("grade", task, bad, "--json").stdout)["error"] == "missing_column"
+    files = {bad: "missing_column: there is no column", tmp_path / "none.csv": "missing: there is no submission file"}
+    for file, said in files.items():
+        for flags in ([], ["--json"]):
+            monkeypatch.setattr("sys.argv", ["sandmle", "grade", str(task), str(file), *flags])
+            with pytest.raises(SystemExit) as ended:
+                run()
+            printed = capsys.readouterr()
+            assert ended.value.code == 2
+            assert printed.err.startswith(f"error: {file}: {said}")
+            assert len(printed.err.splitlines()) == 1
+            assert (json.loads(printed.out)["error"] == said.split(":")[0]) if flags else printed.out == ""
 
 
 @pytest.mark.parametrize(

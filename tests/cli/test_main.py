@@ -37,8 +37,12 @@ BAD = {
     "broken manifest": (["show", "broken"], "broken/task.json"),
     "unknown suite": (["eval", "--suite", "nonsense", "--model", "scripted:dummy", "--out", "new"], "suite"),
     "missing suite": (["eval", "--suite", "synthetic:missing", "--model", "scripted:dummy", "--out", "new"], "missing"),
+    "unknown protocol": (
+        ["eval", "--suite", "synthetic:x", "--model", "m", "--out", "new", "--protocol", "loud"],
+        "'clean', 'train', 'paper' or 'dojo'",
+    ),
     "not a run": (["report", "empty"], "empty"),
-    "missing submission": (["grade", "broken", "missing.csv"], "missing.csv"),
+    "submission of a broken task": (["grade", "broken", "missing.csv"], "broken/task.json"),
     "unknown command": (["synthesise"], "synthesise"),
 }
 

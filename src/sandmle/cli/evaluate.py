@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sandmle.cli.synthesize import parse_jobs
+
 if TYPE_CHECKING:
-    from sandmle.eval.runner import EvalSettings
-    from sandmle.eval.runs import Run
+    from sandmle.trajectory import Protocol
 
 __all__ = ["eval_command"]
-
-
-class _Protocol(StrEnum):
-    CLEAN = "clean"
-    TRAIN = "train"
-    PAPER = "paper"
-    DOJO = "dojo"
 
 
 def eval_command(
@@ -36,8 +29,8 @@ def eval_command(
     ] = ["react"],  # noqa: B006 - typer copies it
     repeats: Annotated[int, typer.Option("--repeats", metavar="K", help="Episodes of each policy on a task.")] = 1,
     protocol: Annotated[
-        _Protocol, typer.Option("--protocol", help="What the agent learns about its score.")
-    ] = _Protocol.CLEAN,
+        str, typer.Option("--protocol", help="What the agent learns about its score: clean, train, paper or dojo.")
+    ] = "clean",
     reward: Annotated[str, typer.Option("--reward", help="Reward preset: paper, released or sparse.")] = "paper",
     jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Episodes at once.")] = "auto",
     seed: Annotated[int, typer.Option("--seed", help="Root of every random draw.")] = 0,
@@ -57,61 +50,33 @@ def eval_command(
     ] = False,
 ) -> None:
     """Run policies on a suite of tasks and print the report. The same command resumes an interrupted run."""
-    from sandmle.cli.report import print_report
-    from sandmle.eval.report import summarize
-    from sandmle.settings import get_settings
-
-    settings = _settings(
-        suite=suite,
-        models=tuple(models),
-        scaffolds=tuple(scaffolds),
-        repeats=repeats,
-        protocol=protocol.value,
-        reward=reward,
-        seed=seed,
-        temperature=temperature,
-        budget={"turns": turns, "step_seconds": step_seconds},
-    )
-    run = _run(settings, out, _jobs(jobs), base_url, allow_unisolated or get_settings().allow_unisolated)
-    print_report(summarize([run]))
-
-
-def _settings(**values: object) -> EvalSettings:
-    from pydantic import ValidationError
-
-    from sandmle.errors import BadInput
-    from sandmle.eval.runner import EvalSettings
-    from sandmle.record import first_problem
-
-    try:
-        return EvalSettings.model_validate(values)
-    except ValidationError as error:
-        raise BadInput(f"eval: {first_problem(error)}") from error
-
-
-def _jobs(text: str) -> int | None:
-    from sandmle.errors import BadInput
-
-    if text == "auto":
-        return None
-    if not text.isdecimal() or int(text) < 1:
-        raise BadInput(f"--jobs: give a number from 1 or auto, not {text!r}")
-    return int(text)
-
-
-def _run(settings: EvalSettings, out: Path, jobs: int | None, base_url: str | None, allow_unisolated: bool) -> Run:
-    """Evaluate with live progress; Ctrl-C cancels the run, which closes its sandboxes, and tells how to go on."""
+    from sandmle.api import aevaluate
     from sandmle.cli._progress import eval_progress
-    from sandmle.eval.runner import aevaluate
+    from sandmle.cli.report import print_report
 
     try:
         with eval_progress() as on_event:
-            return asyncio.run(
+            report = asyncio.run(
                 aevaluate(
-                    settings, out, on_event=on_event, jobs=jobs, base_url=base_url, allow_unisolated=allow_unisolated
+                    suite=suite,
+                    models=models,
+                    out=out,
+                    scaffolds=scaffolds,
+                    repeats=repeats,
+                    protocol=cast("Protocol", protocol),
+                    reward=reward,
+                    seed=seed,
+                    temperature=temperature,
+                    turns=turns,
+                    step_seconds=step_seconds,
+                    jobs=None if jobs == "auto" else parse_jobs(jobs),
+                    base_url=base_url,
+                    allow_unisolated=allow_unisolated,
+                    on_event=on_event,
                 )
             )
     except KeyboardInterrupt:
         typer.echo(f"stopped; every finished episode is in {out}: the same command goes on from there", err=True)
         gc.freeze()  # the interpreter's last collection walks every object of every library: seconds on a busy machine
         raise typer.Exit(130) from None
+    print_report(report)

@@ -18,24 +18,21 @@ def grade_command(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="A submission, as a CSV file.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print the whole record as JSON.")] = False,
 ) -> None:
-    """Grade a submission. Exit code 0: valid; 1: not valid; 2: the task or the file can't be used."""
+    """Grade a submission. Exit code 0: it has a score; 2: it can't be scored, or the task can't be used."""
     from sandmle.errors import BadInput
     from sandmle.eval.grading import grade_submission
     from sandmle.task import Task
 
-    if not file.exists():
-        raise BadInput(f"{file}: no such file")
     report = grade_submission(Task.load(task), file)
     if as_json:
         typer.echo(report.to_text(), nl=False)
-    else:
+    if report.error is not None:
+        raise BadInput(f"{file}: {report.error.value}: {report.detail}")
+    if not as_json:
         typer.echo("\n".join(_lines(report)))
-    raise typer.Exit(0 if report.valid else 1)
 
 
 def _lines(report: GradeReport) -> list[str]:
-    if report.error is not None:
-        return [f"invalid: {report.error.value}: {report.detail}"]
     better = "smaller" if report.lower_is_better else "larger"
     lines = [f"valid: {report.metric} {report.score:.6g} ({better} is better)"]
     if report.public_score is not None:
