@@ -263,7 +263,7 @@ while True:
         pass
 """
     async with await backend.create(spec) as sandbox:
-        result = await sandbox.run(code, timeout=2.0)
+        result = await sandbox.run(code, timeout=6.0)
         assert (result.status, result.output) == ("timeout", "bomb\nstopped at True\n")
         assert children(init_of(sandbox)) == []
         assert (await sandbox.run("print(2)", timeout=30)).output == "2\n"

@@ -393,6 +393,7 @@ async def test_killed_zygote_is_an_infrastructure_error_and_replaced(inputs: Pat
 
 async def test_closing_the_backend_ends_everything():
     backend = LocalBackend(allow_unisolated=True)
+    gc.collect()
     before = len(list(Path("/proc/self/fd").iterdir()))
     async with backend:
         sandbox = await backend.create(SandboxSpec())
