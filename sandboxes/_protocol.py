@@ -132,3 +132,7 @@ class SandboxBackend(Protocol):
             InfraError: it could not be made.
         """
         ...
+
+    async def aclose(self) -> None:
+        """Stop whatever the backend keeps ready between sandboxes; a later ``create`` starts it again."""
+        ...

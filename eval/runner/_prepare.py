@@ -73,6 +73,7 @@ class Policies:
         self._settings = settings
         self._endpoint = endpoint
         self._shared: dict[str, Policy] = {}
+        self._foreign = False
 
     def make(self, name: str, task: Task, repeat: int) -> Policy:
         """The policy ``name`` for one episode.
@@ -91,9 +92,15 @@ class Policies:
             task=task,
             seed=_seed(self._settings.seed, task.manifest.content_hash, name, repeat),
         )
+        self._foreign |= not policy.scripted or policy.privileged
         if not policy.scripted:
             self._shared[name] = policy
         return policy
+
+    @property
+    def all_ours(self) -> bool:
+        """Whether every policy made so far runs code that ships with sandmle and no other."""
+        return not self._foreign
 
     @property
     def shared(self) -> tuple[Policy, ...]:
@@ -136,8 +143,12 @@ def _seed(*parts: object) -> int:
 
 
 def may_run_unisolated(prepared: Prepared, *, allow_unisolated: bool) -> bool:
-    """Whether the run's code may run without isolation: scripted code is ours, a language model's must be allowed."""
-    return allow_unisolated or get_settings().allow_unisolated or not prepared.policies.shared
+    """Whether the run's code may run without isolation.
+
+    Code of the scripted policies is ours. A language model's must be allowed, and so must that of a privileged policy:
+    it comes with the task, which may be a stranger's.
+    """
+    return allow_unisolated or get_settings().allow_unisolated or prepared.policies.all_ours
 
 
 def run_record(prepared: Prepared, tier: IsolationTier, endpoint: Endpoint) -> RunRecord:

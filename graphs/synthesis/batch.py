@@ -140,12 +140,15 @@ async def synthesize(
     await _try_seeds(batch, n, workshop.team.strategist)
     with disk_errors(batch.out), folder_lock(batch.out):
         batch.claim()
-        async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
-            saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
-            runner = _SlotRunner(batch, saver, order, on_progress)
-            async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
-                async for record in records:
-                    yield record
+        try:
+            async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
+                saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
+                runner = _SlotRunner(batch, saver, order, on_progress)
+                async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
+                    async for record in records:
+                        yield record
+        finally:
+            await workshop.backend.aclose()
 
 
 async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:

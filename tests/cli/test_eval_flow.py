@@ -54,6 +54,14 @@ def descendants(pid):
     return found + [below for child in found for below in descendants(child)]
 
 
+def is_running(pid):
+    """Whether the process is there and no zombie, which is whoever adopted it to reap."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
 def test_killed_at_two_moments_and_run_again_the_report_is_that_of_an_unbroken_run(suite, tmp_path):
     for moment in ("[1/6]", "[4/6]"):
         with start(suite, tmp_path / "broken") as process:
@@ -80,7 +88,7 @@ def test_ctrl_c_stops_at_once_leaves_no_child_and_says_how_to_go_on(suite, tmp_p
     assert process.returncode == 130
     assert "the same command goes on from there" in rest
     assert below
-    assert [pid for pid in below if Path(f"/proc/{pid}").exists()] == []
+    assert [pid for pid in below if is_running(pid)] == []
     assert seconds < 2
     again = subprocess.run(
         command(suite, tmp_path / "run", *more, repeats=1), check=True, capture_output=True, text=True

@@ -54,7 +54,7 @@ def _play(folder: Path, seed: int, jobs: int) -> Report:
     settings = EvalSettings(suite=f"synthetic:{folder / 'tasks'}", models=POLICIES, seed=seed)
     typer.echo(f"rolling out {len(POLICIES)} scripted policies ...", err=True)
     with eval_progress() as on_event:
-        run = asyncio.run(aevaluate(settings, folder / "run", on_event=on_event, jobs=jobs))
+        run = asyncio.run(aevaluate(settings, folder / "run", on_event=on_event, jobs=jobs, allow_unisolated=True))
     return summarize([run])
 
 

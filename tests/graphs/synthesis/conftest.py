@@ -24,6 +24,11 @@ class Outcome:
     nodes: list[str]
 
 
+@pytest.fixture(scope="session")
+def backend() -> LocalBackend:
+    return LocalBackend(allow_unisolated=True)
+
+
 @pytest.fixture
 def context(tmp_path: Path) -> SynthesisContext:
     return SynthesisContext(
@@ -37,11 +42,11 @@ def team(context: SynthesisContext) -> ProceduralTeam:
 
 
 @pytest.fixture
-def run_slot(context: SynthesisContext):
+def run_slot(context: SynthesisContext, backend: LocalBackend):
     """Run one slot of the graph with the given team."""
 
     async def run(team: ProceduralTeam, **state: Any) -> Outcome:
-        equipped = context.equip(Workshop(team=team, backend=LocalBackend(allow_unisolated=True)))
+        equipped = context.equip(Workshop(team=team, backend=backend))
         start = SynthesisState(seed="breast-cancer", **state)
         nodes: list[str] = []
         values: dict[str, Any] = {}

@@ -105,7 +105,9 @@ PARTS_OF_MANIFEST = {"threshold"}
 
 
 @pytest.mark.parametrize("change", CHANGES)
-async def test_a_change_is_found_also_with_rewritten_hashes(published: Path, tmp_path: Path, change: str) -> None:
+async def test_a_change_is_found_also_with_rewritten_hashes(
+    published: Path, tmp_path: Path, backend: LocalBackend, change: str
+) -> None:
     task = tmp_path / published.name
     shutil.copytree(published, task)
     edit, finding = CHANGES[change]
@@ -113,29 +115,29 @@ async def test_a_change_is_found_also_with_rewritten_hashes(published: Path, tmp
     if change not in PARTS_OF_MANIFEST:
         assert len(list(_changed_files(Task.load(task)))) == 1
         rewrite_hashes(task)
-    found = await findings(task)
+    found = await findings(task, backend)
     assert any(finding in line for line in found), found
     assert not any("hash" in line for line in found)
 
 
-async def test_checking_changes_nothing(published: Path) -> None:
+async def test_checking_changes_nothing(published: Path, backend: LocalBackend) -> None:
     before = hash_tree(published)
-    assert await findings(published) == ()
+    assert await findings(published, backend) == ()
     assert hash_tree(published) == before
 
 
-async def test_broken_provenance_and_links_are_findings(published: Path, tmp_path: Path) -> None:
+async def test_broken_provenance_and_links_are_findings(published: Path, tmp_path: Path, backend: LocalBackend) -> None:
     task = tmp_path / published.name
     shutil.copytree(published, task)
     (task / "provenance" / "rule.json").write_text("{")
     (task / "prepared" / "public" / "secret").symlink_to("../private")
-    found = await findings(task)
+    found = await findings(task, backend)
     assert any("can't be read or run again" in line for line in found)
     assert "prepared/public/secret is a link" in found
 
 
-async def findings(task: Path) -> tuple[str, ...]:
-    return (await check_task(Task.load(task), LocalBackend(allow_unisolated=True))).findings
+async def findings(task: Path, backend: LocalBackend) -> tuple[str, ...]:
+    return (await check_task(Task.load(task), backend)).findings
 
 
 def edit_json(path: Path, change: Callable[[dict[str, Any]], None]) -> None:

@@ -21,7 +21,7 @@ ONWARD = [
 
 
 async def test_a_slot_ends_with_a_whole_task_that_passes_its_check(
-    run_slot, team: ProceduralTeam, context: SynthesisContext
+    run_slot, team: ProceduralTeam, context: SynthesisContext, backend: LocalBackend
 ) -> None:
     ended = await run_slot(team)
     assert ended.nodes == ONWARD
@@ -29,7 +29,7 @@ async def test_a_slot_ends_with_a_whole_task_that_passes_its_check(
     (task,) = load_tasks(context.out)
     assert task.id == ended.state.task_id
     assert not list(Path(context.out).glob(".sandmle/work/*"))
-    report = await check_task(task, LocalBackend(allow_unisolated=True))
+    report = await check_task(task, backend)
     assert report.findings == ()
 
 
@@ -136,4 +136,4 @@ async def test_a_generator_that_changes_its_mind_is_rejected(run_slot, team: Pro
     team.developer = Unseeded()
     ended = await run_slot(team)
     assert ended.state.outcome == "discarded"
-    assert "test rows" in ended.state.rejections[0].reason
+    assert "other bytes" in ended.state.rejections[0].reason
