@@ -132,7 +132,9 @@ class AgentSession:
         """
         sandbox = await backend.create(agent_spec(task))
         try:
-            return cls(task, sandbox, protocol, step_seconds=step_seconds, score_calls=score_calls)
+            return await asyncio.to_thread(
+                cls, task, sandbox, protocol, step_seconds=step_seconds, score_calls=score_calls
+            )
         except BaseException:
             await sandbox.aclose()
             raise

@@ -47,7 +47,7 @@ class Channel:
         ours, theirs = socket.socketpair()
         try:
             with theirs:
-                zygote.fork(theirs)
+                await asyncio.to_thread(zygote.fork, theirs)
         except BaseException:
             ours.close()
             raise

@@ -127,15 +127,16 @@ class LocalBackend:
         return self._found
 
     async def _open(self, tier: IsolationTier, spec: SandboxSpec) -> LocalSandbox:
-        interpreter, zygote = self._warm(spec.image)
+        interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
         if tier != "D":
-            config = shut_configuration(tier, spec, interpreter)
+            config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter)
             return LocalSandbox(await Channel.open(config, zygote), tier, self._slot(), None)
-        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-")))
+        folder = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-"))))
         try:
-            channel = await Channel.open(plain_configuration(spec, interpreter, folder), zygote)
+            config = await asyncio.to_thread(plain_configuration, spec, interpreter, folder)
+            channel = await Channel.open(config, zygote)
         except BaseException:
-            shutil.rmtree(folder, ignore_errors=True)
+            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
             raise
         return LocalSandbox(channel, tier, self._slot(), folder)
 
@@ -222,7 +223,7 @@ class LocalSandbox:
             await self._channel.close()
         finally:
             if self._folder is not None:
-                shutil.rmtree(self._folder, ignore_errors=True)
+                await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
 
     async def __aenter__(self) -> Self:
         """The sandbox itself."""

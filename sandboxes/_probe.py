@@ -5,6 +5,7 @@ The canary knows a secret file, an open port and the name of an abstract socket 
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import secrets
@@ -12,6 +13,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
+from contextlib import ExitStack
 
 from sandmle.errors import SandmleError
 from sandmle.sandboxes._protocol import Capabilities, Sandbox, SandboxSpec
@@ -90,16 +92,23 @@ async def _fault(open_sandbox: Open, tier: IsolationTier) -> str:
 
 
 async def _release_canary(sandbox: Sandbox) -> StepResult:
+    baits, arguments = await asyncio.to_thread(_lay_baits)
+    try:
+        return await sandbox.run(_CANARY, timeout=30, args=arguments)
+    finally:
+        await asyncio.to_thread(baits.close)
+
+
+def _lay_baits() -> tuple[ExitStack, list[str]]:
+    """A file, a TCP server and an abstract socket that the canary must not reach, and the arguments that name them."""
     name = secrets.token_hex(8)
-    with (
-        tempfile.NamedTemporaryFile() as secret,
-        socket.create_server(("127.0.0.1", 0)) as server,
-        socket.socket(socket.AF_UNIX) as abstract,
-    ):
+    with ExitStack() as stack:
+        secret = stack.enter_context(tempfile.NamedTemporaryFile())
+        server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
         abstract.bind("\0" + name)
         abstract.listen()
-        port = str(server.getsockname()[1])
-        return await sandbox.run(_CANARY, timeout=30, args=[secret.name, port, name])
+        return stack.pop_all(), [secret.name, str(server.getsockname()[1]), name]
 
 
 def _judge(result: StepResult) -> str:

@@ -16,6 +16,8 @@ import pytest
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
 
+from sandmle.seeds import get_seed, materialize
+
 pytestmark = pytest.mark.flow
 ROOT = Path(__file__).parents[1]
 
@@ -89,3 +91,12 @@ def test_a_task_is_made_through_the_server(client: SyncLangGraphClient, tmp_path
     assert nodes[-1] == "publish"
     values = client.threads.get_state(thread["thread_id"])["values"]
     assert (out / values["task_id"] / "task.json").exists()
+
+
+def test_an_episode_is_played_through_the_server(client: SyncLangGraphClient, tmp_path: Path) -> None:
+    task = materialize(get_seed("iris"), tmp_path)
+    thread = client.threads.create(thread_id=str(uuid.uuid4()))
+    context = {"task": str(task.root), "model": "scripted:dummy"}
+    values = client.runs.wait(thread["thread_id"], "react", input={}, context=context)
+    assert values["status"] == "answered"
+    assert values["grade"]["error"] is None

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import time
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Annotated, Self
 
@@ -99,10 +101,11 @@ async def live(state: ReactState, context: ReactContext | None) -> Live:
     if held is not None and held.session.calls == state.tool_calls:
         return held
     await close_own(state)
-    task = Task.load(Path(context.task))
-    policy = make_policy(context.model, base_url=context.base_url, task=task)
+    task = await asyncio.to_thread(Task.load, Path(context.task))
+    policy = await asyncio.to_thread(make_policy, context.model, base_url=context.base_url, task=task)
     budget = Budget(turns=context.turns, step_seconds=task.manifest.limits.step_seconds)
-    backend = LocalBackend(allow_unisolated=policy.scripted or get_settings().allow_unisolated)
+    settings = await asyncio.to_thread(get_settings)
+    backend = _own_backend(settings.allow_unisolated or (policy.scripted and not policy.privileged))
     session = await AgentSession.open(task, backend, context.protocol, step_seconds=budget.step_seconds)
     _OWN[state.session_key] = opened = Live(policy.model, session, budget)
     for turn in state.turns:
@@ -111,6 +114,12 @@ async def live(state: ReactState, context: ReactContext | None) -> Live:
         elif turn.action is not None and turn.action.kind == "score":
             await session.score()
     return opened
+
+
+@cache
+def _own_backend(allow_unisolated: bool) -> LocalBackend:
+    """One backend for all sessions that the graph opens itself: its warm interpreter is paid for once."""
+    return LocalBackend(allow_unisolated=allow_unisolated)
 
 
 async def close_own(state: ReactState) -> None:

@@ -36,14 +36,15 @@ async def begin(state: ReactState, runtime: Runtime[ReactContext]) -> Update:
     keyed = state.model_copy(update={"session_key": "" if runtime.context and runtime.context.bound else key})
     bound = await live(keyed, runtime.context)
     session, limits = bound.session, bound.session.task.manifest.limits
-    prompt = load_prompt("react").render(
+    prompt = (await asyncio.to_thread(load_prompt, "react")).render(
         turns=bound.budget.turns,
         step_seconds=f"{session.step_seconds:g}",
         memory_mib=limits.memory_mib,
         protocol=session.protocol,
         score_calls=session.score_calls_left,
     )
-    opening = (Message(role="system", content=prompt), Message(role="user", content=session.description))
+    task = await asyncio.to_thread(lambda: session.description)
+    opening = (Message(role="system", content=prompt), Message(role="user", content=task))
     return {"opening": opening, "session_key": keyed.session_key}
 
 
