@@ -14,11 +14,12 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, Self
 
 import aiosqlite
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from pydantic import ValidationError
 
 from sandmle.agents.roles import DataStrategist, TaskPlan
 from sandmle.errors import BadInput
@@ -27,7 +28,7 @@ from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.graphs.synthesis.graph import builder
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
 from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
-from sandmle.record import Record, VersionedRecord
+from sandmle.record import Record, VersionedRecord, first_problem
 from sandmle.seeds import Seed, select_seeds
 from sandmle.task import Task
 
@@ -81,6 +82,21 @@ class Batch:
         self.context = context.model_copy(update={"out": str(self.out)})
         self.seeds = tuple(_spelling(seed) for seed in select_seeds(seeds))
         self.settings = BatchSettings(seeds=self.seeds, context=self.context.model_dump(mode="json", exclude={"out"}))
+
+    @classmethod
+    def open(cls, out: Path, seeds: Sequence[str], *, n: int, seed: int, n_train: int, n_test: int) -> Self:
+        """A batch from what a person gave, for ``n`` slots.
+
+        Raises:
+            BadInput: as above, or a number is out of its range; names it.
+        """
+        if n < 1:
+            raise BadInput(f"n must be at least 1, not {n}")
+        try:
+            context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test)
+        except ValidationError as error:
+            raise BadInput(first_problem(error)) from error
+        return cls(out, seeds, context)
 
     @property
     def _folder(self) -> Path:

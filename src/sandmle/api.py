@@ -63,17 +63,12 @@ def agenerate_tasks(
         BadInput: something given can't be used; says what. Raised at the call, but for what only the work itself shows.
         EnvironmentProblem: the disk is full, or ``out`` can't be written.
     """
-    from sandmle.graphs.synthesis import Batch, SynthesisContext
+    from sandmle.graphs.synthesis import Batch
 
-    if n < 1:
-        raise BadInput(f"n must be at least 1, not {n}")
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs must be at least 1, not {jobs}")
-    try:
-        context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test)
-    except ValidationError as error:
-        raise BadInput(first_problem(error)) from error
-    return _published(Batch(Path(out), seeds, context), n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
+    batch = Batch.open(Path(out), seeds, n=n, seed=seed, n_train=n_train, n_test=n_test)
+    return _published(batch, n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
 
 
 async def _published(

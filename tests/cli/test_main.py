@@ -27,9 +27,9 @@ def sandmle(*arguments: str, cwd: Path, **environment: str) -> subprocess.Comple
 
 BAD = {
     "unknown seed": (["synthesize", "--out", "new", "--seeds", "irs"], "did you mean iris"),
-    "no tasks": (["synthesize", "--out", "new", "--n", "0"], "--n"),
+    "no tasks": (["synthesize", "--out", "new", "--n", "0"], "n must be at least 1"),
     "bad jobs": (["synthesize", "--out", "new", "--jobs", "many"], "--jobs"),
-    "too few rows": (["synthesize", "--out", "new", "--n-train", "3"], "--n-train"),
+    "too few rows": (["synthesize", "--out", "new", "--n-train", "3"], "n_train"),
     "empty seed": (["synthesize", "--out", "new", "--seeds", "empty"], "empty"),
     "missing folder": (["check", "missing"], "no such folder"),
     "folder without tasks": (["check", "empty"], "no tasks"),

@@ -20,7 +20,7 @@ POLICIES = ("scripted:dummy", "scripted:linear", "scripted:gbdt", "scripted:best
 
 
 def demo_command(
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Fixes everything but wall time.")] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Fixes everything but wall time.")] = 0,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="DIR", help="Where tasks and run go; by default ./sandmle-demo-SEED."),
@@ -47,10 +47,11 @@ def _play(folder: Path, seed: int, jobs: int) -> Report:
     from sandmle.cli._progress import eval_progress
     from sandmle.eval.report import summarize
     from sandmle.eval.runner import EvalSettings, aevaluate
-    from sandmle.graphs.synthesis import Batch, SynthesisContext
+    from sandmle.graphs.synthesis import Batch
 
+    batch = Batch.open(folder / "tasks", [DEFAULT_SEEDS], n=TASKS, seed=seed, n_train=200, n_test=2000)
     typer.echo(f"making {TASKS} tasks from {DEFAULT_SEEDS} ...", err=True)
-    make_tasks(Batch(folder / "tasks", [DEFAULT_SEEDS], SynthesisContext(batch_seed=seed)), TASKS, jobs)
+    make_tasks(batch, TASKS, jobs)
     settings = EvalSettings(suite=f"synthetic:{folder / 'tasks'}", models=POLICIES, seed=seed)
     typer.echo(f"rolling out {len(POLICIES)} scripted policies ...", err=True)
     with eval_progress() as on_event:

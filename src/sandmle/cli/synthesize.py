@@ -22,18 +22,19 @@ def synthesize_command(
     seeds: Annotated[
         str, typer.Option("--seeds", metavar="ID,...", help="Seeds that take turns: ids, folders, or all.")
     ] = DEFAULT_SEEDS,
-    n: Annotated[int, typer.Option("--n", min=1, help="Tasks to make; a larger number extends a batch.")] = 8,
-    seed: Annotated[int, typer.Option("--seed", min=0, help="Seed of the batch: fixes every byte.")] = 0,
+    n: Annotated[int, typer.Option("--n", help="Tasks to make, from 1; a larger number extends a batch.")] = 8,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of the batch, from 0: fixes every byte.")] = 0,
     jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Sandbox steps at once.")] = "auto",
-    n_train: Annotated[int, typer.Option("--n-train", min=50, max=1000, help="Training rows of a task.")] = 200,
-    n_test: Annotated[int, typer.Option("--n-test", min=500, max=20000, help="Hidden test rows of a task.")] = 2000,
+    n_train: Annotated[int, typer.Option("--n-train", help="Training rows of a task, 50 to 1000.")] = 200,
+    n_test: Annotated[int, typer.Option("--n-test", help="Hidden test rows of a task, 500 to 20000.")] = 2000,
 ) -> None:
     """Make verified tasks. The same command goes on with an interrupted batch; equal settings give equal bytes."""
-    from sandmle.graphs.synthesis import Batch, SynthesisContext
+    from sandmle.graphs.synthesis import Batch
 
-    batch = Batch(out, [seeds], SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test))
+    at_once = parse_jobs(jobs)
+    batch = Batch.open(out, [seeds], n=n, seed=seed, n_train=n_train, n_test=n_test)
     try:
-        records = make_tasks(batch, n, parse_jobs(jobs))
+        records = make_tasks(batch, n, at_once)
     except KeyboardInterrupt:
         typer.echo(f"stopped; finished tasks are in {out}: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
