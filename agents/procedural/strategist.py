@@ -44,6 +44,8 @@ NOISE = {
 }
 """Low, medium and high noise of each link; for classes the strength of the signal is 1 / noise."""
 REDRAWS = 3
+WIDE_SPREAD = 0.25
+"""Spread over center from which a normal law would give negative values."""
 _measured_dna = lru_cache(maxsize=256)(extract_dna)
 Target = BinaryTarget | MulticlassTarget | RegressionTarget
 
@@ -165,7 +167,7 @@ def _decimals(high: float, decimals: int) -> int:
 
 
 def _draw_rule(rng: np.random.Generator, table: TableSchema, target: Target, dna: StructuralDNA) -> HiddenRule:
-    link = _link(rng, target, dna)
+    link = _link(target)
     base = 0.5 + 0.2 * (dna.linear_share - 0.5)
     signals: tuple[Signal, ...] = tuple(
         draw_signal(
@@ -179,18 +181,18 @@ def _draw_rule(rng: np.random.Generator, table: TableSchema, target: Target, dna
     )
     noise = NOISE[link][int(rng.integers(3))]
     if isinstance(target, RegressionTarget):
-        spread = target.spread if link == "gaussian" else round(float(rng.uniform(0.35, 0.6)), 2)
+        spread = target.spread if link == "gaussian" else round(target.spread / target.center, 2)
         return HiddenRule(link=link, signals=signals, noise=noise, center=target.center, spread=spread)
     largest = dna.class_shares[0] if link == "binary" else 0.5
     share = round(float(np.clip(1.0 - largest + rng.uniform(-0.05, 0.05), 0.25, 0.5)), 2)
     return HiddenRule(link=link, signals=signals, noise=noise, positive_share=share)
 
 
-def _link(rng: np.random.Generator, target: Target, dna: StructuralDNA) -> Link:
+def _link(target: Target) -> Link:
+    """Numbers that can't be negative but spread widely follow a lognormal law, others a normal one."""
     if not isinstance(target, RegressionTarget):
         return "binary" if isinstance(target, BinaryTarget) else "multiclass"
-    skewed = target.positive and (dna.target_skew > 1.0 or rng.random() < 0.4)
-    return "lognormal" if skewed else "gaussian"
+    return "lognormal" if target.positive and target.spread / target.center >= WIDE_SPREAD else "gaussian"
 
 
 def _draw_metric(rng: np.random.Generator, rule: HiddenRule, seed: Seed) -> str:

@@ -43,10 +43,11 @@ def doctor_command(
 def _print(lines: list[Line]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("what", "found", "how to get it")
     for line in lines:
-        table.add_row(line.what, line.found if line.ok else f"[red]{line.found}[/red]", line.advice)
+        table.add_row(Text(line.what), Text(line.found, style="" if line.ok else "red"), Text(line.advice))
     Console().print(table)
 
 

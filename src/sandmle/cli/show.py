@@ -40,6 +40,7 @@ def show_command(
 
 def _facts(task: Task) -> Table:
     from rich.table import Table
+    from rich.text import Text
 
     manifest = task.manifest
     table = Table(title=manifest.title, show_header=False, title_justify="left")
@@ -55,7 +56,7 @@ def _facts(task: Task) -> Table:
         "flags": ", ".join(manifest.flags) or "none",
     }
     for name, value in rows.items():
-        table.add_row(name, value)
+        table.add_row(name, Text(value))
     return table
 
 
