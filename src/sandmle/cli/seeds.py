@@ -125,6 +125,8 @@ def _print_table(seeds: list[Seed]) -> None:
         cells = (seed.id, seed.source, _or_dash(seed.modality), _or_dash(seed.problem_type), seed.metric, rows)
         table.add_row(*map(escape, cells))
     console = Console()
+    if not console.is_terminal:  # whoever reads a pipe wants whole words
+        console = Console(width=200)
     console.print(table)
     for name, hint in hints.items():
         console.print(f"{name}: {hint}", markup=False, highlight=False, soft_wrap=True)
