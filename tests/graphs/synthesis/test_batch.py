@@ -65,7 +65,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_killed_again_and_again_it_ends_in_the_same_bytes(unbroken: Path, tmp_path: Path) -> None:
-    for events in (1, 3, 2, 5, 4):
+    for events in (2, 5, 4):
         subprocess_killed_after(tmp_path, events)
         assert {task.root.name for task in load_tasks_or_none(tmp_path)} <= {p.name for p in unbroken.iterdir()}
     records = asyncio.run(make(tmp_path))
