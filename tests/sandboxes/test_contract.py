@@ -167,7 +167,7 @@ async def test_cancelling_kills_the_step(sandbox: Sandbox):
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task
-    assert time.monotonic() - started < 1.5
+    assert time.monotonic() - started < 2.5
     result = await sandbox.run("import os, time; time.sleep(2.5); print(os.path.exists('late'))", timeout=30)
     assert result.output == "False\n"
 
