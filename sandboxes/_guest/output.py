@@ -6,12 +6,8 @@ A line that a progress bar redraws with carriage returns keeps its last state al
 from __future__ import annotations
 
 import codecs
-import re
 
 __all__ = ["OutputBuffer"]
-
-_REDRAWN = re.compile(rb"[^\n]*\r")
-_LINE_END = re.compile(rb"\r+\n")
 
 
 class OutputBuffer:
@@ -60,7 +56,7 @@ class OutputBuffer:
 
     def _keep(self, text: bytes) -> None:
         if b"\r" in text:
-            text = _REDRAWN.sub(b"", _LINE_END.sub(b"\n", text))
+            text = _last_states(text)
         for old, new in self._replacements:
             text = text.replace(old, new)
         room = self._head_limit - len(self._head)
@@ -71,3 +67,9 @@ class OutputBuffer:
         if len(self._tail) > self._tail_limit:
             self._cut = True
             del self._tail[: len(self._tail) - self._tail_limit]
+
+
+def _last_states(text: bytes) -> bytes:
+    """Every line as a terminal is left with it, in linear time: code chooses the text."""
+    *lines, begun = text.split(b"\n")
+    return b"\n".join([*(line.rstrip(b"\r").rpartition(b"\r")[2] for line in lines), begun.rpartition(b"\r")[2]])

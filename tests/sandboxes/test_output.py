@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -49,6 +50,13 @@ def test_endless_line_does_not_accumulate():
         buffer.add(b"y" * 10_000)
     assert len(buffer._line) <= 10_000 + 4096
     assert buffer.finish() == ("y" * 50, "y" * 50)
+
+
+@pytest.mark.parametrize("data", [b"\r\n" + b"x" * (1 << 22) + b"\n", b"\r" * (1 << 22) + b"x\n"])
+def test_carriage_returns_cost_linear_time(data: bytes):
+    """Quadratic time, as of a careless regular expression, would take hours here."""
+    head, tail = shown(data, chunk=1 << 20)
+    assert (head + tail).endswith("x\n")
 
 
 def collapse(text: str) -> str:
