@@ -25,7 +25,7 @@ from sandmle.sandboxes._protocol import SandboxLimits
 __all__ = ["Group", "Groups"]
 
 _NAME = "sandmle"
-_CONTROLLERS = ("memory", "pids")
+_CONTROLLERS = {"memory": "memory", "pids": "processes"}
 _EVENTS = {1: "memory.oom_control", 2: "memory.events"}
 _numbers = itertools.count()
 
@@ -37,6 +37,11 @@ class _Place:
     folder: Path
     version: int
     controllers: tuple[str, ...]
+
+    @property
+    def words(self) -> list[str]:
+        """What is controlled, in words."""
+        return [_CONTROLLERS[controller] for controller in self.controllers]
 
 
 @dataclass(frozen=True)
@@ -91,7 +96,7 @@ class Groups:
                 faults.append(fault)
             else:
                 places.append(place)
-        bounded = [controller for place in places for controller in place.controllers]
+        bounded = [word for place in places for word in place.words]
         words = [f"{' and '.join(bounded)} bounded by control groups"] if bounded else []
         if "memory" not in bounded:
             words.append(
@@ -151,7 +156,7 @@ def _fault(place: _Place) -> str:
     try:
         _make((place,), SandboxLimits()).close()
     except OSError as error:
-        return f"{' and '.join(place.controllers)}: {error.strerror} ({error.filename})"
+        return f"{' and '.join(place.words)}: {error.strerror}"
     return ""
 
 

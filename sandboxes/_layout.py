@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import site
@@ -10,10 +11,11 @@ import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from sandmle.errors import EnvironmentProblem
 
-__all__ = ["Interpreter", "base_environment", "find_interpreter", "root_plan"]
+__all__ = ["Interpreter", "base_environment", "check_image", "find_interpreter", "root_plan"]
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc/alternatives", "/etc/ld.so.cache")
 _UTC = "/usr/share/zoneinfo/UTC"
@@ -22,7 +24,13 @@ _ASK = (
     " site.getusersitepackages() if site.ENABLE_USER_SITE else '']))"
 )
 _PASSED_ON = ("OPENBLAS_CORETYPE", "OPENBLAS_L2_SIZE", "NVPL_BLAS_DEBUG_CPU_TYPE")
-_ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
+_THREADS = (
+    *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
+    "LOKY_MAX_CPU_COUNT",
+)
+_NEEDED = {"torch": "torch"}
+"""The library without which an image would not be what its name says."""
+_ASK_FOR = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
 
 
 @dataclass(frozen=True)
@@ -59,29 +67,50 @@ def find_interpreter(python: Path | None) -> Interpreter:
     return Interpreter(str(python.absolute()), prefix, base_prefix, user_site)
 
 
-def base_environment(interpreter: Interpreter, *, workspace: str, home: str) -> dict[str, str]:
-    """All the variables that code sees, but for those of the sandbox's own spec."""
+def check_image(interpreter: Interpreter, image: str) -> None:
+    """Make sure that the interpreter has what the image is named for.
+
+    Raises:
+        EnvironmentProblem: it has not.
+    """
+    library = _NEEDED.get(image)
+    if library is None:
+        return
+    if interpreter.executable == str(Path(sys.executable).absolute()):
+        found = importlib.util.find_spec(library) is not None
+    else:
+        asked = subprocess.run([interpreter.executable, "-c", _ASK_FOR, library], capture_output=True, timeout=60)
+        found = asked.returncode == 0
+    if not found:
+        raise EnvironmentProblem(
+            f"image {image}: {library} is not installed for {interpreter.executable};"
+            f" install it there, name another interpreter, or use the image base"
+        )
+
+
+def base_environment(interpreter: Interpreter, *, workspace: str, home: str, cpus: int = 1) -> dict[str, str]:
+    """All the variables that code sees, but for those of the sandbox's own spec and GPU."""
     folder = Path(interpreter.executable).parent
     environment = {
         "PATH": f"{folder}:/usr/local/bin:/usr/bin:/bin",
         "HOME": home,
         "TMPDIR": home,
         "LANG": "C.UTF-8",
-        "LOKY_MAX_CPU_COUNT": "1",
+        "CUDA_VISIBLE_DEVICES": "",
         "MPLBACKEND": "Agg",
         "PYTHONDONTWRITEBYTECODE": "1",
         "PYTHONHASHSEED": "0",
         "PYTHONPATH": workspace,
         "PYTHONUNBUFFERED": "1",
     }
-    environment.update(dict.fromkeys(_ONE_THREAD, "1"))
+    environment.update(dict.fromkeys(_THREADS, str(cpus)))
     environment.update({name: os.environ[name] for name in _PASSED_ON if name in os.environ})
     if interpreter.user_site:
         environment["PYTHONUSERBASE"] = site.getuserbase()
     return environment
 
 
-def root_plan(interpreter: Interpreter, uid: int) -> dict[str, object]:
+def root_plan(interpreter: Interpreter, uid: int) -> dict[str, Any]:
     """The sandbox's root as the init builds it: ``binds`` (host paths), ``links`` (path, target), ``files``.
 
     Raises:

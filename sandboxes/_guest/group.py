@@ -6,28 +6,33 @@ The init itself stays outside: whatever the kernel kills for want of memory is t
 from __future__ import annotations
 
 import os
+import signal
 import socket
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["join", "out_of_memory_kills", "receive"]
+__all__ = ["join", "out_of_memory_kills", "receive", "wanted_memory"]
 
 _MOST_DESCRIPTORS = 4
 
 
-def receive(control: int) -> list[int]:
-    """The descriptors that the host sends ahead of the configuration, with one byte.
+def receive(control: int) -> dict[str, Any]:
+    """The descriptors that the host sends ahead of the configuration, with a byte that tells how many are to join by.
+
+    Returns:
+        ``join``, to which a process writes in order to join; ``events``, the group's count of kills, or None.
 
     Raises:
         EOFError: the host is gone.
     """
     with socket.socket(fileno=os.dup(control)) as channel:
-        byte, descriptors, _, _ = socket.recv_fds(channel, 1, _MOST_DESCRIPTORS)
-    if not byte:
+        count, descriptors, _, _ = socket.recv_fds(channel, 1, _MOST_DESCRIPTORS)
+    if not count:
         raise EOFError("the other side closed the connection")
-    return list(descriptors)
+    join, events = descriptors[: count[0]], descriptors[count[0] :]
+    return {"join": join, "events": events[0] if events else None}
 
 
 def join(group: dict[str, Any]) -> None:
@@ -48,6 +53,15 @@ def out_of_memory_kills(group: dict[str, Any]) -> int:
             return _count(stream.read())
     except OSError:
         return 0
+
+
+def wanted_memory(group: dict[str, Any], kills: int, code: int) -> bool:
+    """Whether a step that ended with ``code`` (see ``waitstatus_to_exitcode``) was ended by want of memory.
+
+    ``kills`` is how many there were before. In the sandbox's own group one kill is enough, for it may have hit a worker
+    that the main process then missed. The count of the whole machine proves nothing about a step that was not killed.
+    """
+    return code != 0 and (group["events"] is not None or -code == signal.SIGKILL) and out_of_memory_kills(group) > kills
 
 
 def _count(table: bytes) -> int:

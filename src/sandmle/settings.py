@@ -9,9 +9,16 @@ from __future__ import annotations
 import os
 from functools import cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import AliasChoices, Field, SecretStr, ValidationError
-from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict, TomlConfigSettingsSource
+from pydantic import AliasChoices, Field, SecretStr, ValidationError, field_validator
+from pydantic_settings import (
+    BaseSettings,
+    NoDecode,
+    PydanticBaseSettingsSource,
+    SettingsConfigDict,
+    TomlConfigSettingsSource,
+)
 
 from sandmle.errors import BadInput
 from sandmle.record import first_problem
@@ -45,6 +52,16 @@ class Settings(BaseSettings):
     allow_unisolated: bool = Field(
         default=False, description="Run code of a language model where this machine offers no isolation."
     )
+
+    gpus: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(), description="Numbers of the GPUs that sandboxes share, one a sandbox; separated by commas."
+    )
+
+    @field_validator("gpus", mode="before")
+    @classmethod
+    def split_commas(cls, value: object) -> object:
+        """Take ``0,1`` for the list that it stands for."""
+        return tuple(filter(None, (part.strip() for part in value.split(",")))) if isinstance(value, str) else value
 
     @classmethod
     def settings_customise_sources(
