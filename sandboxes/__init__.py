@@ -8,6 +8,16 @@ from sandmle.sandboxes._protocol import (
     SandboxBackend,
     SandboxLimits,
     SandboxSpec,
+    Snapshot,
 )
 
-__all__ = ["WORKSPACE", "Capabilities", "LocalBackend", "Sandbox", "SandboxBackend", "SandboxLimits", "SandboxSpec"]
+__all__ = [
+    "WORKSPACE",
+    "Capabilities",
+    "LocalBackend",
+    "Sandbox",
+    "SandboxBackend",
+    "SandboxLimits",
+    "SandboxSpec",
+    "Snapshot",
+]

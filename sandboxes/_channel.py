@@ -6,13 +6,15 @@ import asyncio
 import contextlib
 import itertools
 import socket
-from typing import Any
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import Any, Protocol
 
 from sandmle.errors import InfraError
+from sandmle.sandboxes._cgroups import Group
 from sandmle.sandboxes._guest import wire
-from sandmle.sandboxes._zygote import Zygote
 
-__all__ = ["Channel"]
+__all__ = ["Channel", "Forker"]
 
 _START_S = 120.0
 """Enough for a zygote that has only just been started, on a busy machine."""
@@ -21,36 +23,75 @@ _CANCEL_S = 10.0
 Answer = tuple[dict[str, Any], bytes]
 
 
+class Forker(Protocol):
+    """What inits are forked from: a zygote, or the init of a frozen sandbox."""
+
+    def fork(self, channel: socket.socket) -> None:
+        """Have an init forked that serves the other end of ``channel``.
+
+        Raises:
+            InfraError: the forker is gone.
+        """
+
+    def kill(self, pid: int) -> None:
+        """Have the process killed that was forked with this id, if it still is there."""
+
+    def last_words(self) -> str:
+        """What it or one of its sandboxes last complained of; empty if of nothing."""
+
+
 class Channel:
     """A started init and the way to talk to it. All of it belongs to one event loop.
 
     Attributes:
-        pid: the process that the zygote forked; 0 before it has spoken.
+        make_group: makes the control group of a sandbox of this kind.
+        pid: the process that was forked, as its forker knows it; 0 before it has spoken.
+        socket: our end, for who speaks to an init that has been frozen and answers no more.
     """
 
-    def __init__(self, zygote: Zygote) -> None:
+    def __init__(
+        self, forker: Forker, ours: socket.socket, make_group: Callable[[], Group], belongings: ExitStack
+    ) -> None:
+        self.make_group = make_group
         self.pid = 0
-        self._zygote = zygote
+        self._belongings = belongings
+        self._forker = forker
+        self.socket = ours
         self._numbers = itertools.count()
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
 
     @classmethod
-    async def open(cls, config: dict[str, Any], zygote: Zygote) -> Channel:
+    async def open(
+        cls,
+        config: dict[str, Any],
+        forker: Forker,
+        make_group: Callable[[], Group],
+        release: Callable[[], None] | None = None,
+    ) -> Channel:
         """Have an init forked and wait until its sandbox stands.
+
+        Args:
+            config: what the init is told.
+            forker: what it is forked from.
+            make_group: makes the sandbox's control group, which is closed with the channel.
+            release: called when the sandbox is gone, also if it could not be made.
 
         Raises:
             InfraError: it could not be started, or says why the sandbox can't be made here.
         """
-        channel = cls(zygote)
-        ours, theirs = socket.socketpair()
-        try:
+        with ExitStack() as failed:
+            if release is not None:
+                failed.callback(release)
+            group = await asyncio.to_thread(make_group)
+            failed.callback(group.close)
+            ours, theirs = socket.socketpair()
             with theirs:
-                await asyncio.to_thread(zygote.fork, theirs)
-        except BaseException:
-            ours.close()
-            raise
+                failed.callback(ours.close)
+                await asyncio.to_thread(forker.fork, theirs)
+            socket.send_fds(ours, [bytes([len(group.join)])], group.descriptors)
+            channel = cls(forker, ours, make_group, failed.pop_all())
         try:
             reader, channel._writer = await asyncio.open_connection(sock=ours)
             await channel._send(config)
@@ -59,7 +100,7 @@ class Channel:
                 raise InfraError(f"the sandbox could not be made: {answer['problem']}")
         except (EOFError, ConnectionError, TimeoutError) as error:
             await channel.close()
-            problem = zygote.last_words() or "its init does not answer"
+            problem = forker.last_words() or "its init does not answer"
             raise InfraError(f"the sandbox could not be made: {problem}") from error
         except BaseException:
             await channel.close()
@@ -102,9 +143,22 @@ class Channel:
             raise InfraError(f"the sandbox failed: {answer['problem']}")
         return answer, data
 
+    async def freeze(self) -> str:
+        """Have the init run no step any more, but fork branches.
+
+        Returns:
+            why it can't, and goes on as before; empty if it is frozen.
+
+        Raises:
+            InfraError: the init is gone or stuck.
+        """
+        answer, _ = await self.ask({"op": "freeze"}, b"", _START_S)
+        return str(answer["refused"])
+
     async def close(self) -> None:
         """Hang up, which ends everything inside, and wait until it is gone: then its end of the channel is closed."""
         if self._writer is None:
+            self._belongings.close()
             return
         try:
             if self._listener is not None:
@@ -119,11 +173,16 @@ class Channel:
             self._writer.close()
             with contextlib.suppress(OSError):
                 await self._writer.wait_closed()
+            self._belongings.close()
+
+    def last_words(self) -> str:
+        """What the init's forker, or one of its sandboxes, last complained of."""
+        return self._forker.last_words()
 
     def kill(self) -> None:
         """Kill the init, and with it all inside, without asking."""
         if self.pid:
-            self._zygote.kill(self.pid)
+            self._forker.kill(self.pid)
 
     async def _send(self, message: dict[str, Any], blob: bytes = b"") -> None:
         assert self._writer is not None

@@ -8,28 +8,37 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 
 from sandmle.errors import BadInput
+from sandmle.sandboxes._gpus import gpu_environment, gpu_files
 from sandmle.sandboxes._guest import SCRIPT
 from sandmle.sandboxes._layout import Interpreter, base_environment, root_plan
 from sandmle.sandboxes._protocol import WORKSPACE, SandboxSpec
 from sandmle.trajectory import IsolationTier
 
-__all__ = ["plain_configuration", "shut_configuration"]
+__all__ = ["checked_inputs", "plain_configuration", "shut_configuration"]
 
 _FIRST_UID, _UIDS = 0x70000000, 1 << 24
-"""User ids of tier A: above what containers and subordinate ids are given, so that no limit is shared."""
+"""User ids for sandboxes of root: above what containers and subordinate ids are given, so that no limit is shared."""
 _INNER_UID = 1000
 
 
-def shut_configuration(tier: IsolationTier, spec: SandboxSpec, interpreter: Interpreter) -> dict[str, Any]:
-    """For the tiers with namespaces.
+def shut_configuration(
+    tier: IsolationTier, spec: SandboxSpec, interpreter: Interpreter, gpu: str | None
+) -> dict[str, Any]:
+    """For the tiers with namespaces; ``gpu`` is the number of the GPU that code may use.
 
     Raises:
         BadInput: an input or a variable can't be used.
     """
-    uid = _FIRST_UID + secrets.randbelow(_UIDS) if tier == "A" else _INNER_UID
+    uid = _random_uid() if tier == "A" else _INNER_UID
+    devices = gpu_files(gpu)
+    shown = gpu_environment(gpu, alone=bool(devices))
     return {
-        **_common(spec, interpreter, workspace=WORKSPACE, home="/tmp"),
+        **_common(spec, interpreter, workspace=WORKSPACE, home="/tmp", gpu=shown),
+        "devices": devices,
+        "own": [],
+        "seen": [],
         "tier": tier,
+        "switch_user": tier == "A",
         "uid": uid,
         "root": root_plan(interpreter, uid),
         "script": SCRIPT,
@@ -37,38 +46,71 @@ def shut_configuration(tier: IsolationTier, spec: SandboxSpec, interpreter: Inte
     }
 
 
-def plain_configuration(spec: SandboxSpec, interpreter: Interpreter, folder: Path) -> dict[str, Any]:
-    """For tier D, in the private ``folder``; its paths are shown as those of the other tiers.
+def plain_configuration(
+    tier: IsolationTier, spec: SandboxSpec, interpreter: Interpreter, gpu: str | None, folder: Path
+) -> dict[str, Any]:
+    """For the tiers without namespaces, in the private ``folder``; its paths are shown as those of the others.
 
     Raises:
         BadInput: an input or a variable can't be used.
     """
     workspace, home, script = (str(folder / name) for name in ("workspace", "home", "step.py"))
-    for name in ("workspace", "home"):
-        (folder / name).mkdir()
+    own = [workspace, home]
+    for path in own:
+        Path(path).mkdir()
+    switch_user = tier == "C" and os.geteuid() == 0
+    uid = _random_uid() if switch_user else os.geteuid()
+    devices = gpu_files(gpu) if tier == "C" else []
     return {
-        **_common(spec, interpreter, workspace=workspace, home=home),
-        "tier": "D",
-        "uid": os.geteuid(),
+        **_common(spec, interpreter, workspace=workspace, home=home, gpu=gpu_environment(gpu, alone=False)),
+        "tier": tier,
+        "devices": devices,
+        "folder": str(folder),
+        "own": own,
+        "seen": _seen(interpreter, uid) if tier == "C" else [],
+        "switch_user": switch_user,
+        "uid": uid,
         "script": script,
         "replacements": [[workspace, WORKSPACE], [script, SCRIPT], [home, "/tmp"]],
     }
 
 
-def _common(spec: SandboxSpec, interpreter: Interpreter, *, workspace: str, home: str) -> dict[str, Any]:
+def _seen(interpreter: Interpreter, uid: int) -> list[str]:
+    """What of the machine code may read where nothing can be hidden by mounts."""
+    plan = root_plan(interpreter, uid)
+    return [*plan["binds"], *(path for path, _ in plan["links"] if path.startswith("/etc/"))]
+
+
+def _random_uid() -> int:
+    return _FIRST_UID + secrets.randbelow(_UIDS)
+
+
+def _common(
+    spec: SandboxSpec, interpreter: Interpreter, *, workspace: str, home: str, gpu: dict[str, str]
+) -> dict[str, Any]:
     for name, value in spec.env.items():
         if not name or "=" in name or "\0" in name + value:
             raise BadInput(f"sandbox variable {name!r}: not a name and value that an environment can hold")
     return {
-        "env": {**base_environment(interpreter, workspace=workspace, home=home), **spec.env},
-        "inputs": _inputs(spec),
+        "env": {
+            **base_environment(interpreter, workspace=workspace, home=home, cpus=spec.limits.cpus),
+            **gpu,
+            **spec.env,
+        },
+        "gpu": gpu["CUDA_VISIBLE_DEVICES"] != "",
+        "inputs": checked_inputs(spec),
         "limits": spec.limits.model_dump(),
+        "stateful": spec.stateful,
         "workspace": workspace,
     }
 
 
-def _inputs(spec: SandboxSpec) -> list[tuple[str, str]]:
-    """Real host path and plain target of every input."""
+def checked_inputs(spec: SandboxSpec) -> list[tuple[str, str]]:
+    """Real host path and plain target of every input.
+
+    Raises:
+        BadInput: an input is missing, its target is not a plain relative path, or lies in another.
+    """
     targets: list[PurePosixPath] = []
     inputs = []
     for name, host in sorted(spec.inputs.items()):

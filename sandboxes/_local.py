@@ -10,38 +10,47 @@ How well code is shut in depends on the machine and is called its tier:
 
     A  root: mount, pid, network, ipc, uts and cgroup namespaces, a root of its own, an unprivileged user id
     B  the same inside a user namespace, for everybody else
+    C  Landlock, seccomp and limits, where namespaces are forbidden: no file but its own and the system's, no network,
+       no signal or sight of other processes' memory; shared are the process table and whether a path exists
     D  nothing but a session, limits and a clean environment; refused unless asked for by name
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import os
-import shutil
+import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Sequence
-from pathlib import Path, PurePosixPath
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from sandmle.errors import BadInput, EnvironmentProblem, InfraError
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
-from sandmle.sandboxes._layout import Interpreter, find_interpreter
+from sandmle.sandboxes._gpus import check_gpus
+from sandmle.sandboxes._guest.files import remove_folder
+from sandmle.sandboxes._layout import Interpreter, check_image, find_interpreter
+from sandmle.sandboxes._leases import Leases, machine_cores
 from sandmle.sandboxes._probe import probe
 from sandmle.sandboxes._protocol import Capabilities, SandboxSpec
+from sandmle.sandboxes._sandbox import Body, LocalSandbox
+from sandmle.sandboxes._slots import Slots
 from sandmle.sandboxes._zygote import Zygote
-from sandmle.trajectory import IsolationTier, StepResult
+from sandmle.settings import get_settings
+from sandmle.trajectory import IsolationTier
 
 __all__ = ["LocalBackend"]
 
 T = TypeVar("T")
 
-_GRACE_S = 30.0
-_FILE_S = 120.0
 _log = logging.getLogger("sandmle.sandboxes")
 
 
@@ -53,7 +62,11 @@ class LocalBackend:
     """
 
     def __init__(
-        self, concurrency: int | None = None, allow_unisolated: bool = False, python: Path | None = None
+        self,
+        concurrency: int | None = None,
+        allow_unisolated: bool = False,
+        python: Path | None = None,
+        gpus: tuple[str, ...] | None = None,
     ) -> None:
         """Set up; nothing runs before the first use.
 
@@ -61,23 +74,24 @@ class LocalBackend:
             concurrency: steps that run at once, at least 1; by default one a CPU core.
             allow_unisolated: run code even where this machine offers no isolation (tier D).
             python: the interpreter for the code, with its libraries; by default the one that runs us.
+            gpus: the numbers of the GPUs to share out, one a sandbox; by default those of the setting ``gpus``.
 
         Raises:
-            BadInput: ``concurrency`` is below 1.
+            BadInput: ``concurrency`` is below 1, or a GPU is no number.
         """
         if concurrency is not None and concurrency < 1:
             raise BadInput(f"concurrency must be at least 1, not {concurrency}")
         self._concurrency = concurrency or os.cpu_count() or 1
         self._allow_unisolated = allow_unisolated
         self._python = python
+        self._gpus = Leases(check_gpus(get_settings().gpus if gpus is None else gpus))
+        self._groups = Groups("")
         self._probing = threading.Lock()
         self._found: Capabilities | None = None
         self._starting = threading.Lock()
         self._interpreter: Interpreter | None = None
         self._zygotes: dict[str, Zygote] = {}
-        self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, asyncio.Semaphore] = (
-            weakref.WeakKeyDictionary()
-        )
+        self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Slots] = weakref.WeakKeyDictionary()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -101,6 +115,8 @@ class LocalBackend:
                 f"this machine can't isolate code ({found.detail});"
                 " use another machine or container setup, or accept the risk with --allow-unisolated"
             )
+        if spec.stateful and not found.stateful:
+            raise EnvironmentProblem("stateful sandboxes need Linux; use scripts, or another backend")
         return await self._open(found.tier, spec)
 
     async def aclose(self) -> None:
@@ -127,18 +143,31 @@ class LocalBackend:
         return self._found
 
     async def _open(self, tier: IsolationTier, spec: SandboxSpec) -> LocalSandbox:
+        async def make() -> Body:
+            return await self._make(tier, spec)
+
+        return LocalSandbox(await make(), make, tier, spec, self._slot())
+
+    async def _make(self, tier: IsolationTier, spec: SandboxSpec) -> Body:
         interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
-        if tier != "D":
-            config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter)
-            return LocalSandbox(await Channel.open(config, zygote), tier, self._slot(), None)
+        leased = self._gpus.take(1)
+        gpu = leased[0] if leased else None
+
+        async def open_channel(config: dict[str, Any]) -> Channel:
+            make_group = partial(self._groups.make, spec.limits)
+            return await Channel.open(config, zygote, make_group, partial(self._gpus.give_back, leased))
+
+        if tier in ("A", "B"):
+            config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter, gpu)
+            return Body(await open_channel(config))
         folder = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-"))))
         try:
-            config = await asyncio.to_thread(plain_configuration, spec, interpreter, folder)
-            channel = await Channel.open(config, zygote)
+            config = await asyncio.to_thread(plain_configuration, tier, spec, interpreter, gpu, folder)
+            return Body(await open_channel(config), folder=folder)
         except BaseException:
-            await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
+            with contextlib.suppress(OSError):
+                await asyncio.to_thread(remove_folder, str(folder))
             raise
-        return LocalSandbox(channel, tier, self._slot(), folder)
 
     def _warm(self, image: str) -> tuple[Interpreter, Zygote]:
         """The interpreter and the live zygote of an image, started if need be."""
@@ -147,122 +176,31 @@ class LocalBackend:
                 self._interpreter = find_interpreter(self._python)
             zygote = self._zygotes.get(image)
             if zygote is None or not zygote.alive:
+                check_image(self._interpreter, image)
                 zygote = self._zygotes[image] = Zygote(self._interpreter, image)
             return self._interpreter, zygote
 
-    def _slot(self) -> asyncio.Semaphore:
-        return self._slots.setdefault(asyncio.get_running_loop(), asyncio.Semaphore(self._concurrency))
+    def _slot(self) -> Slots:
+        return self._slots.setdefault(asyncio.get_running_loop(), Slots(self._concurrency, _cores()))
 
     def _probe(self) -> Capabilities:
+        self._groups = Groups.find()
         found = asyncio.run(probe(self._open))
         if found.tier == "D" and self._allow_unisolated:
             _log.warning("code runs without isolation on this machine: %s", found.detail)
-        return found
+        return found.model_copy(
+            update={
+                "detail": f"{found.detail}; {self._groups.detail}",
+                "stateful": sys.platform == "linux",
+                "fork": "process" if found.tier in ("A", "B") else "replay",
+            }
+        )
 
 
-class LocalSandbox:
-    """One sandbox of the local backend; see ``Sandbox`` for what each method promises."""
-
-    def __init__(self, channel: Channel, tier: IsolationTier, slots: asyncio.Semaphore, folder: Path | None) -> None:
-        self._channel = channel
-        self._tier = tier
-        self._slots = slots
-        self._folder = folder
-        self._turn = asyncio.Lock()
-        self._closed = False
-
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
-        """Run a script.
-
-        Raises:
-            ValueError: ``timeout`` is not positive or an argument holds a NUL.
-            InfraError: the sandbox itself failed.
-        """
-        if not timeout > 0:
-            raise ValueError(f"timeout must be positive, not {timeout}")
-        if any("\0" in argument for argument in args):
-            raise ValueError("an argument holds a NUL character")
-        request = {"op": "run", "timeout": timeout, "args": list(args)}
-        async with self._turn, self._slots:
-            answer, _ = await self._ask(request, code.encode("utf-8", "surrogatepass"), timeout + _GRACE_S)
-        return StepResult(**{name: value for name, value in answer.items() if name != "id"}, tier=self._tier)
-
-    async def read(self, path: str, *, max_bytes: int) -> bytes:
-        """Read a regular file of the workspace.
-
-        Raises:
-            FileNotFoundError: there is no such file.
-            ValueError: not a regular file, reached through a link, or too large.
-        """
-        return await self._file({"op": "read", "path": _relative(path), "max_bytes": max_bytes})
-
-    async def write(self, path: str, data: bytes) -> None:
-        """Write a file into the workspace.
-
-        Raises:
-            ValueError: the path leads through a link or out of the workspace.
-            OSError: the workspace refuses, for instance because it is full.
-        """
-        await self._file({"op": "write", "path": _relative(path)}, data)
-
-    async def remove(self, path: str) -> None:
-        """Remove whatever is at ``path``.
-
-        Raises:
-            ValueError: the path leads through a link or out of the workspace.
-            OSError: the workspace refuses, for instance because it is an input.
-        """
-        await self._file({"op": "remove", "path": _relative(path)})
-
-    async def aclose(self) -> None:
-        """Kill everything inside and drop the workspace."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            await self._channel.close()
-        finally:
-            if self._folder is not None:
-                await asyncio.to_thread(shutil.rmtree, self._folder, ignore_errors=True)
-
-    async def __aenter__(self) -> Self:
-        """The sandbox itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the sandbox."""
-        await self.aclose()
-
-    async def _file(self, request: dict[str, Any], data: bytes = b"") -> bytes:
-        async with self._turn:
-            answer, found = await self._ask(request, data, _FILE_S)
-        kind = answer.get("error")
-        if kind == "missing":
-            raise FileNotFoundError(answer["message"])
-        if kind == "refused":
-            raise ValueError(answer["message"])
-        if kind == "system":
-            raise OSError(answer["errno"], answer["message"])
-        return found
-
-    async def _ask(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:
-        if self._closed:
-            raise InfraError("the sandbox is closed")
-        return await self._channel.ask(request, data, limit)
-
-
-def _relative(path: str) -> str:
-    """The path in its plain form, relative to the workspace.
-
-    Raises:
-        ValueError: it is empty, absolute, or has a ``..``.
-    """
-    plain = PurePosixPath(path)
-    if not plain.parts or plain.is_absolute() or ".." in plain.parts or "\0" in path:
-        raise ValueError(f"{path!r}: not a path inside the workspace")
-    return plain.as_posix()
+@cache
+def _cores() -> Leases[int]:
+    """The machine's cores, shared by all backends of this process."""
+    return Leases(machine_cores())
 
 
 def _in_own_thread(work: Callable[[], T]) -> T:

@@ -1,6 +1,8 @@
 """Finds the best tier that this machine really offers, by letting a canary loose in it.
 
-The canary knows a secret file, an open port and the name of an abstract socket of ours, and must reach none of them.
+The canary knows a secret file, an open port, a socket in the file system, the name of an abstract socket, and a process
+of ours, and must reach none of them. Two things only namespaces hide: who else runs, and whether a path exists. Older
+kernels can't keep code of tier C from signalling processes of its user; that is a remark, not a fault.
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ import sys
 import tempfile
 from collections.abc import Awaitable, Callable
 from contextlib import ExitStack
+from pathlib import Path
 
 from sandmle.errors import SandmleError
 from sandmle.sandboxes._protocol import Capabilities, Sandbox, SandboxSpec
@@ -26,37 +29,43 @@ Open = Callable[[IsolationTier, SandboxSpec], Awaitable[Sandbox]]
 _WORDS: dict[IsolationTier, str] = {
     "A": "root namespaces: own file system, processes, network; unprivileged user",
     "B": "user namespace: own file system, processes, network",
+    "C": "Landlock and seccomp: only its own and the system's files, no network; whether a path exists can be told",
 }
 _CANARY = """
 import json, os, socket, sys
-secret, port, name = sys.argv[1:]
-def reaches(family, address):
-    with socket.socket(family) as s:
-        s.settimeout(5)
-        try:
-            s.connect(address)
-        except OSError:
-            return False
-        return True
-def writes(path):
+hidden, secret, port, folder, name, pid = sys.argv[1:]
+def attempt(what):
     try:
-        with open(path, "w"):
-            return True
+        what()
     except OSError:
         return False
+    return True
+def reach(family, address):
+    with socket.socket(family) as s:
+        s.settimeout(5)
+        s.connect(address)
 status = dict(line.split(":\\t", 1) for line in open("/proc/self/status").read().splitlines())
-print(json.dumps({
-    "sees a file outside": os.path.exists(secret),
-    "reaches the network of this machine": reaches(socket.AF_INET, ("127.0.0.1", int(port))),
-    "reaches a local socket of this machine": reaches(socket.AF_UNIX, "\\0" + name),
-    "sees other processes": any(p.isdigit() and int(p) not in (1, os.getpid()) for p in os.listdir("/proc")),
+faults = {
+    "reads a file outside": attempt(lambda: open(secret).read()),
+    "can change a file outside": attempt(lambda: os.truncate(secret, 0)),
+    "reaches the network of this machine": attempt(lambda: reach(socket.AF_INET, ("127.0.0.1", int(port)))),
+    "reaches a local socket of this machine": attempt(lambda: reach(socket.AF_UNIX, "\\0" + name)),
+    "reaches a socket in the file system": attempt(lambda: reach(socket.AF_UNIX, folder + "/socket")),
+    "sees the environment of other processes": attempt(lambda: open(f"/proc/{pid}/environ", "rb").read()),
     "is root": os.getuid() == 0,
     "holds capabilities": int(status["CapEff"], 16) | int(status["CapPrm"], 16) != 0,
     "may gain rights": status["NoNewPrivs"].strip() != "1",
     "runs unfiltered": status["Seccomp"].strip() != "2",
-    "can write to the system": writes("/usr/canary"),
-    "can't write to its workspace": not writes("/workspace/canary"),
-}))
+    "can write to the system": attempt(lambda: open("/usr/canary", "w")),
+    "can't write to its workspace": not attempt(lambda: open("canary", "w")),
+}
+if hidden == "hidden":
+    faults["sees that a file exists outside"] = os.path.exists(secret)
+    faults["sees other processes"] = any(p.isdigit() and int(p) not in (1, os.getpid()) for p in os.listdir("/proc"))
+    remarks = {}
+else:
+    remarks = {"can signal processes of the same user": attempt(lambda: os.kill(int(pid), 0))}
+print(json.dumps([[what for what, found in facts.items() if found] for facts in (faults, remarks)]))
 """
 
 
@@ -64,7 +73,7 @@ def candidates() -> tuple[IsolationTier, ...]:
     """The tiers worth trying, best first."""
     if sys.platform != "linux":
         return ()
-    return ("A", "B") if os.geteuid() == 0 else ("B",)
+    return ("A", "B", "C") if os.geteuid() == 0 else ("B", "C")
 
 
 async def probe(open_sandbox: Open) -> Capabilities:
@@ -75,44 +84,51 @@ async def probe(open_sandbox: Open) -> Capabilities:
     """
     faults = [] if sys.platform == "linux" else [f"{sys.platform} has no namespaces"]
     for tier in candidates():
-        fault = await _fault(open_sandbox, tier)
-        if not fault:
-            return Capabilities(tier=tier, detail="; ".join([_WORDS[tier], *faults]))
-        faults.append(f"tier {tier}: {fault}")
+        found, remarks = await _try(open_sandbox, tier)
+        if not found:
+            return Capabilities(tier=tier, detail="; ".join([_WORDS[tier], *remarks, *faults]))
+        faults.append(f"tier {tier}: {', '.join(found)}")
     return Capabilities(tier="D", detail="; ".join(faults) or "no tier was tried")
 
 
-async def _fault(open_sandbox: Open, tier: IsolationTier) -> str:
-    """What is wrong with a tier on this machine; empty if nothing is."""
+async def _try(open_sandbox: Open, tier: IsolationTier) -> tuple[list[str], list[str]]:
+    """What is wrong with a tier on this machine, and what is to be said about it."""
     try:
         async with await open_sandbox(tier, SandboxSpec()) as sandbox:
-            return _judge(await _release_canary(sandbox))
+            return _judge(await _release_canary(sandbox, tier))
     except SandmleError as error:
-        return str(error)
+        return [str(error)], []
 
 
-async def _release_canary(sandbox: Sandbox) -> StepResult:
+async def _release_canary(sandbox: Sandbox, tier: IsolationTier) -> StepResult:
     baits, arguments = await asyncio.to_thread(_lay_baits)
+    hidden = "hidden" if tier in ("A", "B") else "shared"
     try:
-        return await sandbox.run(_CANARY, timeout=30, args=arguments)
+        return await sandbox.run(_CANARY, timeout=30, args=[hidden, *arguments, str(os.getpid())])
     finally:
         await asyncio.to_thread(baits.close)
 
 
 def _lay_baits() -> tuple[ExitStack, list[str]]:
-    """A file, a TCP server and an abstract socket that the canary must not reach, and the arguments that name them."""
+    """A file, a TCP server and two local sockets that the canary must not reach, and the arguments that name them."""
     name = secrets.token_hex(8)
     with ExitStack() as stack:
-        secret = stack.enter_context(tempfile.NamedTemporaryFile())
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        folder.chmod(0o755)
+        secret = folder / "secret"
+        secret.touch()
+        secret.chmod(0o666)
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-        abstract = stack.enter_context(socket.socket(socket.AF_UNIX))
-        abstract.bind("\0" + name)
-        abstract.listen()
-        return stack.pop_all(), [secret.name, str(server.getsockname()[1]), name]
+        for address in ("\0" + name, str(folder / "socket")):
+            listener = stack.enter_context(socket.socket(socket.AF_UNIX))
+            listener.bind(address)
+            listener.listen()
+        (folder / "socket").chmod(0o666)
+        return stack.pop_all(), [str(secret), str(server.getsockname()[1]), str(folder), name]
 
 
-def _judge(result: StepResult) -> str:
+def _judge(result: StepResult) -> tuple[list[str], list[str]]:
     if result.status != "ok":
-        return f"the canary could not run ({result.status}): {result.output.strip()[-300:]}"
-    facts = json.loads(result.output)
-    return ", ".join(f"the canary {fault}" for fault, found in facts.items() if found)
+        return [f"the canary could not run ({result.status}): {result.output.strip()[-300:]}"], []
+    faults, remarks = json.loads(result.output)
+    return [f"the canary {fault}" for fault in faults], [f"code {remark}" for remark in remarks]

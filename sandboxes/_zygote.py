@@ -17,8 +17,8 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from sandmle.errors import InfraError
-from sandmle.sandboxes._guest.script import PROGRAM
-from sandmle.sandboxes._guest.zygote import FORK, KILL, MESSAGE
+from sandmle.sandboxes._guest.forks import FORK, KILL, MESSAGE
+from sandmle.sandboxes._guest.script import MAIN
 from sandmle.sandboxes._layout import Interpreter, base_environment
 
 __all__ = ["Zygote"]
@@ -38,7 +38,7 @@ class Zygote:
         """
         self._control, theirs = socket.socketpair()
         self._complaints = os.memfd_create("zygote") if sys.platform == "linux" else os.open(os.devnull, os.O_RDWR)
-        program = PROGRAM.format(
+        program = MAIN.format(
             folder=str(_GUEST_PARENT), control=theirs.fileno(), host=os.getpid(), image=image
         ).encode()
         started: Future[subprocess.Popen[bytes]] = Future()

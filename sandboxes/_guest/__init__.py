@@ -10,16 +10,23 @@ have, so they keep to plain system calls. That rules out pathlib (ruff's PTH), a
 ruff mistakes for bare ones (TID251).
 
     wire      frames between host and init
-    zygote    forks a sandbox for every channel the host hands over
+    forks     forks something for every channel the host hands over
+    zygote    does that for new sandboxes
     warm      imports and primes the libraries of an image
     main      the init: enters the namespaces and serves requests
+    branch    the init of a fork, which goes on from the state of its parent
+    namespaces  enters namespaces
     linux     the system calls that Python does not wrap
     seccomp   the filter of forbidden system calls
     root      builds the file system that code sees
     staging   copies inputs where they can't be mounted
+    starting  forks a process in which code runs
     confine   gives up every right before untrusted code starts
-    steps     runs one step and ends its whole process tree
+    steps     runs one script and ends its whole process tree
+    cells     does the same for the cells of a stateful sandbox
+    processes the processes of a sandbox
     script    makes a forked process look as if Python had just started with the script
+    notebook  the interpreter that holds the variables of a stateful sandbox
     output    keeps the head and the tail of what a step prints
     files     reads, writes and removes workspace files without following links
 """

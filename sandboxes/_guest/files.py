@@ -11,7 +11,7 @@ import itertools
 import os
 import stat
 
-from . import wire
+from . import packing, wire
 from .confine import confine
 
 TYPE_CHECKING = False
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["serve_file"]
+__all__ = ["attempt", "remove_folder", "serve_file"]
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _TEMPORARY = ".sandmle-writing"
 
 
 def serve_file(config: dict[str, Any], request: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
-    """Do one ``read``, ``write`` or ``remove``.
+    """Do one ``read``, ``write``, ``remove``, ``pack`` or ``unpack``.
 
     Returns:
         an empty object and the bytes read; or ``error`` (missing, refused, system) with ``message`` and ``errno``.
@@ -36,8 +36,8 @@ def serve_file(config: dict[str, Any], request: dict[str, Any], blob: bytes) -> 
     if pid == 0:
         try:
             os.close(reader)
-            confine(config)
-            wire.write_frame(writer, *_attempt(config["workspace"], request, blob))
+            confine(config, ours=True)
+            wire.write_frame(writer, *attempt(config["workspace"], request, blob))
         finally:
             os._exit(0)
     os.close(writer)
@@ -50,9 +50,15 @@ def serve_file(config: dict[str, Any], request: dict[str, Any], blob: bytes) -> 
         os.waitpid(pid, 0)
 
 
-def _attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+def attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict[str, Any], bytes]:
+    """Do one ``read``, ``write`` or ``remove`` in this very process, which has code's rights already."""
     path = request["path"]
     try:
+        if request["op"] == "pack":
+            return {}, packing.pack(workspace, request["but"])
+        if request["op"] == "unpack":
+            packing.unpack(workspace, blob)
+            return {}, b""
         *folders, name = path.split("/")
         top = _descend(workspace, folders, make=request["op"] == "write")
         if request["op"] == "read":
@@ -71,6 +77,20 @@ def _attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict
             return {"error": "refused", "message": message}, b""
         return {"error": "system", "message": message, "errno": error.errno}, b""
     return {}, b""
+
+
+def remove_folder(path: str) -> None:
+    """Remove a folder and all in it, however deep, also what its owner has closed to himself; in our own process.
+
+    Raises:
+        OSError: something could not be removed.
+    """
+    parent, _, name = path.rpartition("/")
+    top = os.open(parent, _FOLDER)
+    try:
+        _remove(top, name)
+    finally:
+        os.close(top)
 
 
 def _descend(workspace: str, folders: list[str], *, make: bool) -> int:

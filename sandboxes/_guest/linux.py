@@ -25,11 +25,15 @@ __all__ = [
     "drop_capabilities",
     "forbid_new_privileges",
     "gather_pages",
+    "join_namespace",
+    "keep_capabilities",
     "loopback_up",
+    "mount_overlay",
     "mount_private",
     "mount_proc",
     "mount_tmpfs",
     "pivot_root",
+    "raise_capabilities",
     "set_dumpable",
     "set_filter",
     "set_hostname",
@@ -53,7 +57,7 @@ _MNT_DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_NOEXEC = 1, 2, 4, 8
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
-_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
+_PR_SET_KEEPCAPS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 8, 36, 38
 _SECCOMP_MODE_FILTER = 2
 _SIGKILL = 9
 _MADV_COLLAPSE = 25
@@ -83,6 +87,11 @@ def unshare(flags: int) -> None:
     _check(_libc.unshare(flags), f"unshare {flags:#x}")
 
 
+def join_namespace(fd: int) -> None:
+    """Enter the namespace of this descriptor; one of processes holds the next child."""
+    _check(_libc.setns(fd, 0), "setns")
+
+
 def _mount(source: str | None, target: str, kind: str | None, flags: int, data: str | None = None) -> None:
     encoded = [None if text is None else os.fsencode(text) for text in (source, target, kind)]
     options = None if data is None else data.encode()
@@ -99,6 +108,15 @@ def mount_tmpfs(target: str, *, mib: int, mode: int, uid: int | None = None, ino
     owner = "" if uid is None else f",uid={uid},gid={uid}"
     options = f"size={mib}m,mode={mode:o},nr_inodes={inodes}{owner}"
     _mount("tmpfs", target, "tmpfs", _MS_NOSUID | _MS_NODEV, options)
+
+
+def mount_overlay(target: str, lower: list[str], upper: str, work: str) -> None:
+    """Show the folders ``lower``, uppermost first, as one at ``target``; what is changed there goes to ``upper``.
+
+    Needs Linux 5.11, and 6.6 for ``upper`` on a tmpfs to remember that a folder was replaced.
+    """
+    options = f"lowerdir={':'.join(lower)},upperdir={upper},workdir={work},userxattr"
+    _mount("overlay", target, "overlay", _MS_NOSUID | _MS_NODEV, options)
 
 
 def mount_proc(target: str) -> None:
@@ -155,9 +173,9 @@ def loopback_up() -> None:
         os.close(fd)
 
 
-def die_with_parent() -> None:
-    """Be killed when the parent dies. Forgotten at fork and when the user changes."""
-    _check(_prctl(_PR_SET_PDEATHSIG, _SIGKILL), "PR_SET_PDEATHSIG")
+def die_with_parent(by: int = _SIGKILL) -> None:
+    """Get a signal, by default SIGKILL, when the parent dies. Forgotten at fork and when the user changes."""
+    _check(_prctl(_PR_SET_PDEATHSIG, by), "PR_SET_PDEATHSIG")
 
 
 def become_subreaper() -> None:
@@ -179,6 +197,20 @@ def drop_capabilities() -> None:
     """Empty the effective, permitted and inheritable sets."""
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
     _check(_libc.capset(header, ctypes.create_string_buffer(bytes(24))), "capset")
+
+
+def keep_capabilities() -> None:
+    """Let the next change of user take only the effective set."""
+    _check(_prctl(_PR_SET_KEEPCAPS, 1), "PR_SET_KEEPCAPS")
+
+
+def raise_capabilities() -> None:
+    """Make all permitted capabilities effective."""
+    header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
+    sets = ctypes.create_string_buffer(24)
+    _check(_libc.capget(header, sets), "capget")
+    _, low, _, _, high, _ = struct.unpack("6I", sets.raw)
+    _check(_libc.capset(header, ctypes.create_string_buffer(struct.pack("6I", low, low, 0, high, high, 0))), "capset")
 
 
 def drop_bounding_set() -> None:

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH103, PTH118, PTH120, PTH123, TID251
+# ruff: noqa: TID251
 """The init of a sandbox: enters the namespaces, builds the root, then serves the host until it hangs up.
 
 With namespaces there are two processes: the one the zygote forked, which only waits, and its child, pid 1 inside, whose
@@ -11,7 +11,11 @@ from __future__ import annotations
 import os
 import sys
 
-from . import files, linux, root, seccomp, staging, wire
+from . import alone, files, group, linux, root, seccomp, wire
+from .branch import Place, serve_branches
+from .cells import CellRunner
+from .namespaces import OTHERS, become_first, enter_user_namespace
+from .processes import pin
 from .steps import StepRunner
 
 TYPE_CHECKING = False
@@ -20,7 +24,10 @@ if TYPE_CHECKING:
 
 __all__ = ["main"]
 
-_KEPT = ("env", "limits", "replacements", "script", "tier", "uid", "workspace")
+_KEPT = (
+    *("env", "gpu", "group", "limits", "own", "replacements", "script"),
+    *("seen", "stateful", "switch_user", "tier", "uid", "workspace"),
+)
 """What steps may know of the configuration, since they inherit it; the rest names places of the host."""
 
 
@@ -36,77 +43,68 @@ def main(control: int, zygote: int) -> None:
     """
     pid = os.getpid()
     try:
-        config, _ = wire.read_frame(control)
+        joined = group.receive(control)
+        config = {**wire.read_frame(control)[0], "group": joined}
         try:
-            script = _enter(config, control, zygote)
-            config = {name: config[name] for name in _KEPT}
-            runner = StepRunner(config, control, script)
+            place = Place({name: config[name] for name in _KEPT}, _enter(config, zygote))
         except Exception as error:  # noqa: BLE001 - whatever it is, the host must be told
             wire.write_frame(control, {"problem": f"{type(error).__name__}: {error}"})
             os._exit(1)
         wire.write_frame(control, {"ready": True, "pid": pid})
-        _serve(config, control, runner)
+        _serve(place, control)
     except (EOFError, ConnectionError):
         os._exit(0)
 
 
-def _serve(config: dict[str, Any], control: int, runner: StepRunner) -> None:
+def _serve(place: Place, control: int) -> None:
+    """Do what the host asks, until it has the sandbox frozen: from then on, branches of it do."""
+    config = place.config
+    runner = (
+        CellRunner(config, control, place.state, place.cells)
+        if config["stateful"]
+        else StepRunner(config, control, place.root.script)
+    )
     while True:
         request, blob = wire.read_frame(control)
         if request["op"] == "cancel":  # of a step that has just ended
             continue
-        root.repair(config)
-        if request["op"] == "run":
-            answer, data = runner.run(request, blob), b""
+        data = b""
+        if request["op"] == "freeze":
+            answer: dict[str, Any] = {"refused": runner.unforkable()}
+        elif request["op"] == "run":
+            root.repair(config)
+            pin(request["cores"], runner.processes())
+            answer = runner.run(request, blob)
         else:
+            root.repair(config)
             answer, data = files.serve_file(config, request, blob)
         wire.write_frame(control, {**answer, "id": request["id"]}, data)
+        if request["op"] == "freeze" and not answer["refused"]:
+            break
+    if isinstance(runner, CellRunner):
+        place = Place(config, place.root, runner.state, runner.count)
+    serve_branches(place, control, _serve)
+    os._exit(0)
 
 
-def _enter(config: dict[str, Any], control: int, zygote: int) -> int:
-    """Become the sandbox's init.
-
-    Returns:
-        the descriptor through which scripts are written.
-    """
+def _enter(config: dict[str, Any], zygote: int) -> root.Root:
+    """Become the sandbox's init."""
     if sys.platform == "linux":
         linux.die_with_parent()
     if os.getppid() != zygote:
         os._exit(1)
     if config["tier"] == "D":
-        return _prepare_plain(config)
+        return root.Root(alone.prepare(config), top=-1, layers=0)
     if linux.MACHINE not in seccomp.SUPPORTED:
         raise OSError(f"isolation knows x86-64 and aarch64, not {linux.MACHINE}")
+    if config["tier"] == "C":
+        return root.Root(alone.prepare(config), top=-1, layers=0)
     if config["tier"] == "B":
-        _enter_user_namespace(config["uid"])
-    linux.unshare(linux.CLONE_NEWPID)
-    child = os.fork()
-    if child:
-        os._exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) & 0xFF)
-    linux.die_with_parent()
-    others = linux.CLONE_NEWNET | linux.CLONE_NEWIPC | linux.CLONE_NEWUTS | linux.CLONE_NEWCGROUP
-    linux.unshare(linux.CLONE_NEWNS | others)
-    script = root.build_root(config)
+        enter_user_namespace(config["uid"])
+    become_first()
+    linux.unshare(OTHERS)
+    found = root.build_root(config)
     linux.set_hostname("sandbox")
     linux.loopback_up()
     linux.set_dumpable(False)
-    return script
-
-
-def _enter_user_namespace(uid: int) -> None:
-    host_uid, host_gid = os.geteuid(), os.getegid()
-    linux.unshare(linux.CLONE_NEWUSER)
-    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {host_uid} 1"), ("gid_map", f"{uid} {host_gid} 1")):
-        with open(f"/proc/self/{name}", "w") as stream:
-            stream.write(text)
-
-
-def _prepare_plain(config: dict[str, Any]) -> int:
-    """No isolation: a private folder made by the host, with copies of the inputs."""
-    if sys.platform == "linux":
-        linux.become_subreaper()
-    for host, target in config["inputs"]:
-        path = os.path.join(config["workspace"], target)
-        os.makedirs(os.path.dirname(path), exist_ok=True)
-        staging.copy_readable(host, path)
-    return os.open(config["script"], os.O_CREAT | os.O_RDWR, 0o600)
+    return found

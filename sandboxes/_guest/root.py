@@ -6,6 +6,7 @@ Layout while it is built, as seen by the init::
     /        a bare tmpfs, the init's own root; code never sees it
     /old     the host's root, gone once everything is mounted
     /new     the sandbox's root, into which init and code change root
+    /layer   holds what code writes, in workspace and tmp; a fork lays its own, /layer/n, over it, its fork /layer/n/n
     /own     the step's script, shown read-only at /tmp/step.py
     /stage   copies of inputs that can't be mounted as they are
 
@@ -16,6 +17,8 @@ whose root is not the root of its mount namespace can't make a user namespace: t
 from __future__ import annotations
 
 import os
+import re
+from typing import NamedTuple
 
 from . import SCRIPT, linux, staging
 
@@ -23,55 +26,130 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["build_root", "repair"]
+__all__ = ["WRITABLE", "Root", "build_root", "lay_over", "move_out", "repair"]
+
+WRITABLE = {"workspace": 0o755, "tmp": 0o1777}
+"""The folders that code may write to and that a fork carries over, with their modes."""
 
 _DEVICES = ("null", "zero", "full", "random", "urandom")
 _STREAMS = {"fd": "", "stdin": "/0", "stdout": "/1", "stderr": "/2"}
+_ESCAPE = re.compile(rb"\\([0-7]{3})")
 _OWN_MIB = 64
 _SHARED_MEMORY_MIB = 64
 _STAGE_MIB = 4096
 
 
-def build_root(config: dict[str, Any]) -> int:
-    """Build the root in this process's new mount and pid namespaces and move into it.
+class Root(NamedTuple):
+    """The init's hold on its root.
 
-    Returns:
-        a descriptor of the step's script, through which only the init can write it.
+    Attributes:
+        script: descriptor of the step's script, through which only the init can write it.
+        top: descriptor of the bare root, by which a fork's init leaves the sandbox's own.
+        layers: how many layers the writable folders consist of.
     """
+
+    script: int
+    top: int
+    layers: int
+
+
+def build_root(config: dict[str, Any]) -> Root:
+    """Build the root in this process's new mount and pid namespaces and move into it."""
     _leave_host()
     limits, uid = config["limits"], config["uid"]
     linux.mount_tmpfs("/new", mib=16, mode=0o755)
-    for name in ("tmp", "workspace", "proc", "dev", "dev/shm", "etc"):
+    for name in (*WRITABLE, "proc", "dev", "dev/shm", "etc"):
         os.makedirs(f"/new/{name}", exist_ok=True)
-    linux.mount_tmpfs("/new/tmp", mib=limits["workspace_mib"], mode=0o1777)
-    linux.mount_tmpfs("/new/workspace", mib=limits["workspace_mib"], mode=0o755, uid=uid)
-    linux.mount_tmpfs("/new/dev/shm", mib=_SHARED_MEMORY_MIB, mode=0o1777)
+    _make_layer("/layer", limits["workspace_mib"], uid)
+    for name in WRITABLE:
+        linux.bind(f"/layer/{name}", f"/new/{name}")
+    _mount_shared_memory(uid)
     linux.mount_proc("/new/proc")
     _show_system(config["root"])
-    _make_devices()
+    _make_devices(config["devices"])
     _show_inputs(config["inputs"])
-    script = _show_script()
-    _shut()
-    return script
+    linux.unmount("/old")
+    linux.set_mount_attributes("/new", read_only=True, below=False)
+    return _move_in(1)
+
+
+def lay_over(config: dict[str, Any], parent: Root) -> Root:
+    """Make the root of a fork, in its new namespaces, out of its parent's, and move into it.
+
+    The parent's writable folders lie below ours, so that neither sees what the other writes. The rest is shared.
+    To be called in the bare root.
+    """
+    layers = ["/layer" + "/n" * number for number in range(parent.layers + 1)]
+    _make_layer(layers[-1], config["limits"]["workspace_mib"], config["uid"])
+    shown = _shown_inside([f"/new/{name}/" for name in WRITABLE])
+    for name in WRITABLE:
+        lower = [f"{layer}/{name}" for layer in reversed(layers[:-1])]
+        linux.mount_overlay(f"/new/{name}", lower, f"{layers[-1]}/{name}", f"{layers[-1]}/work-{name}")
+    for path, source in shown.items():
+        linux.bind(f"/new/proc/self/fd/{source}", path)
+        os.close(source)
+    _mount_shared_memory(config["uid"])
+    linux.mount_proc("/new/proc")
+    return _move_in(len(layers))
 
 
 def repair(config: dict[str, Any]) -> None:
     """Open the folders that belong to code again: one that shuts itself out must not look like a fault of ours."""
-    if config["tier"] == "D":
+    if config["tier"] not in "AB":
         os.makedirs(config["workspace"], exist_ok=True)
         os.chmod(config["workspace"], 0o755)
         return
-    for path, mode in (("/workspace", 0o755), ("/tmp", 0o1777), ("/dev/shm", 0o1777)):
-        os.chmod(path, mode)
+    for path, mode in WRITABLE.items():
+        os.chmod(f"/{path}", mode)
+    os.chmod("/dev/shm", 0o1777)
 
 
 def _leave_host() -> None:
     linux.mount_private()
     linux.mount_tmpfs("/tmp", mib=1, mode=0o755)
-    for name in ("old", "new", "own", "stage"):
+    for name in ("old", "new", "layer", "own", "stage"):
         os.mkdir(f"/tmp/{name}")
     linux.pivot_root("/tmp", "/tmp/old")
     os.chdir("/")
+
+
+def move_out(root: Root) -> None:
+    """Move back into the bare root, from which alone namespaces can be made."""
+    os.fchdir(root.top)
+    os.chroot(".")
+
+
+def _make_layer(path: str, mib: int, uid: int) -> None:
+    linux.mount_tmpfs(path, mib=mib, mode=0o755, uid=uid)
+    for name, mode in WRITABLE.items():
+        for folder in (f"{path}/{name}", f"{path}/work-{name}"):
+            os.mkdir(folder)
+            os.chmod(folder, mode)
+            os.chown(folder, uid, uid)
+    os.mkdir(f"{path}/n")
+
+
+def _mount_shared_memory(uid: int) -> None:
+    linux.mount_tmpfs("/new/dev/shm", mib=_SHARED_MEMORY_MIB, mode=0o1777, uid=uid)
+
+
+def _shown_inside(folders: list[str]) -> dict[str, int]:
+    """Descriptors of the mounts right inside the given folders, by path; but that of the script, which is replaced."""
+    with open("/new/proc/self/mountinfo", "rb") as stream:
+        points = [os.fsdecode(_ESCAPE.sub(lambda code: bytes([int(code[1], 8)]), line.split()[4])) for line in stream]
+    inside = sorted({point for point in points if point.startswith(tuple(folders)) and point != f"/new{SCRIPT}"})
+    outermost = [point for point in inside if not any(point.startswith(f"{other}/") for other in inside)]
+    return {point: os.open(point, os.O_PATH) for point in outermost}
+
+
+def _move_in(layers: int) -> Root:
+    linux.mount_tmpfs("/own", mib=_OWN_MIB, mode=0o755)
+    script = os.open("/own/step.py", os.O_CREAT | os.O_RDWR, 0o644)
+    _show("/own/step.py", "/new" + SCRIPT)
+    top = os.open("/", os.O_PATH | os.O_DIRECTORY)
+    os.chroot("/new")
+    os.chdir("/workspace")
+    return Root(script, top, layers)
 
 
 def _show_system(plan: dict[str, Any]) -> None:
@@ -109,6 +187,8 @@ def _show(source: str, target: str) -> None:
 
 
 def _make_mount_point(source: str, target: str) -> None:
+    if os.path.lexists(target):
+        return
     if os.path.isdir(source):
         os.makedirs(target, exist_ok=True)
         return
@@ -116,8 +196,8 @@ def _make_mount_point(source: str, target: str) -> None:
     os.close(os.open(target, os.O_CREAT | os.O_RDONLY, 0o644))
 
 
-def _make_devices() -> None:
-    for name in _DEVICES:
+def _make_devices(others: list[str]) -> None:
+    for name in (*_DEVICES, *others):
         target = f"/new/dev/{name}"
         _make_mount_point(f"/old/dev/{name}", target)
         linux.bind(f"/old/dev/{name}", target)
@@ -135,17 +215,3 @@ def _show_inputs(inputs: list[list[str]]) -> None:
             staging.copy_readable(source, f"/stage/{index}")
             source = f"/stage/{index}"
         _show(source, f"/new/workspace/{target}")
-
-
-def _show_script() -> int:
-    linux.mount_tmpfs("/own", mib=_OWN_MIB, mode=0o755)
-    script = os.open("/own/step.py", os.O_CREAT | os.O_RDWR, 0o644)
-    _show("/own/step.py", "/new" + SCRIPT)
-    return script
-
-
-def _shut() -> None:
-    linux.unmount("/old")
-    linux.set_mount_attributes("/new", read_only=True, below=False)
-    os.chroot("/new")
-    os.chdir("/workspace")

@@ -1,8 +1,8 @@
-# ruff: noqa: PTH109, PTH110, PTH120, PTH208
+# ruff: noqa: PTH109, PTH110, PTH120, PTH208, TID251
 """A process of a step: a fork that has to look as if ``python -P /tmp/step.py ARGUMENTS`` had just been started.
 
 It begins as a fork of the init, deep in the init's frames, which must be seen in no traceback. So it leaves them, by
-raising ``Become``, and the script is run by the zygote's own program (see ``PROGRAM``), right at its top level.
+raising ``Become``, and the code is run by what the zygote's interpreter was fed (see ``MAIN``), right at its top level.
 At the end the process does what Python does at its end, in the same order, up to the freeing of the libraries.
 """
 
@@ -20,23 +20,27 @@ import threading
 import time
 import types
 
+from . import warm
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["PROGRAM", "Become", "Script"]
+__all__ = ["MAIN", "Become", "Program", "Script", "report"]
 
-PROGRAM = """
+MAIN = """
 import sys
 sys.path.insert(0, {folder!r})
 from _guest.zygote import serve
 sys.path.remove({folder!r})
-script = serve({control}, {host}, {image!r})
-try:
-    exec(compile(script.source, script.path, "exec", dont_inherit=True), script.names)
-except BaseException as error:
-    script.end = error
-script.finish()
+program = serve({control}, {host}, {image!r})
+for code in program.parts():
+    try:
+        exec(code, program.names)
+    except BaseException as error:
+        program.end = error
+program.finish()
 """
 """What the zygote's interpreter is fed; all of it below ``serve`` happens in the processes of steps alone."""
 
@@ -50,40 +54,65 @@ _OWN_MODULES = (_PACKAGE, *(f"{_PACKAGE}.{name[:-3]}" for name in os.listdir(os.
 class Become(BaseException):
     """Leaves all frames of the init."""
 
-    def __init__(self, script: Script) -> None:
-        """Go on as ``script``."""
-        self.script = script
+    def __init__(self, program: Program) -> None:
+        """Go on as ``program``."""
+        self.program = program
 
 
-class Script:
-    """One script, in the process that is to run it.
+class Program:
+    """What a process of a step runs.
 
     Attributes:
-        source: the text as bytes.
-        path: its file.
         names: the namespace of its ``__main__``.
-        end: what it ended with, if with an exception.
+        end: what the part that was run last ended with, if with an exception.
     """
 
-    def __init__(self, config: dict[str, Any], args: list[str], source: bytes) -> None:
+    def __init__(self, config: dict[str, Any], path: str, args: list[str]) -> None:
         """Make this process, already confined and in its working folder, that of a Python just started."""
-        self.source = source
-        self.path: str = config["script"]
         self.end: BaseException | None = None
         _take_environment(config["env"])
         _take_signals()
         _reseed()
-        sys.argv = [self.path, *args]
+        if config["limits"]["cpus"] > 1:
+            warm.set_threads(config["limits"]["cpus"])
+        sys.argv = [path, *args]
         sys.orig_argv = [sys.executable, "-P", *sys.argv]
         searched = [path for path in config["env"].get("PYTHONPATH", "").split(os.pathsep) if path]
         sys.path[:] = searched + [path for path in sys.path if path.endswith(".zip") or os.path.exists(path)]
-        self.names = _fresh_main(self.path)
+        self.names = _fresh_main(path)
+
+    def parts(self) -> Iterator[types.CodeType]:
+        """The code to run; each part after the one before has ended."""
+        raise NotImplementedError
+
+    def finish(self) -> None:
+        """End the process; does not return."""
+        raise NotImplementedError
+
+
+class Script(Program):
+    """One script."""
+
+    def __init__(self, config: dict[str, Any], args: list[str], source: bytes) -> None:
+        """Make this process that of a Python just started with the script."""
+        super().__init__(config, config["script"], args)
+        self._path: str = config["script"]
+        self._source = source
         self._loaded = len(sys.modules)
+
+    def parts(self) -> Iterator[types.CodeType]:
+        """The script."""
+        try:
+            code = compile(self._source, self._path, "exec", dont_inherit=True)
+        except Exception as error:  # noqa: BLE001 - shown as Python shows it
+            self.end = error
+        else:
+            yield code
 
     def finish(self) -> None:
         """Report the script's end as Python does, tidy up as Python does, and end the process; does not return."""
         error, self.end = self.end, None
-        status = _report(error)
+        status = report(error)
         del error
         threading._shutdown()  # type: ignore[attr-defined]
         atexit._run_exitfuncs()
@@ -137,9 +166,11 @@ def _take_signals() -> None:
 
 
 def _reseed() -> None:
-    """Seed numpy's global generator anew; the module ``random`` does so itself at every fork."""
+    """Seed the global generators of numpy and torch anew; the module ``random`` does so itself at every fork."""
     if "numpy" in sys.modules:
         sys.modules["numpy"].random.seed()
+    if "torch" in sys.modules:
+        sys.modules["torch"].default_generator.seed()
 
 
 def _fresh_main(path: str) -> dict[str, Any]:
@@ -157,7 +188,7 @@ def _fresh_main(path: str) -> dict[str, Any]:
     return main.__dict__
 
 
-def _report(error: BaseException | None) -> int:
+def report(error: BaseException | None) -> int:
     """Print what Python prints about the exception that ended a script.
 
     Returns:

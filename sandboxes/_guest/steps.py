@@ -1,4 +1,4 @@
-# ruff: noqa: PTH123, PTH208, TID251
+# ruff: noqa: TID251
 """One step: fork a process for the script, read what it prints, end it and everything it started.
 
 A step ends when its main process does, or at the deadline, or when the host cancels it; never on the end of the output,
@@ -16,35 +16,33 @@ import signal
 import sys
 import time
 
-from . import wire
-from .confine import confine, limit
+from . import group, wire
 from .output import OutputBuffer
-from .script import Become, Script
+from .processes import kill_all
+from .script import Script
+from .starting import start
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any
 
-__all__ = ["StepRunner"]
+__all__ = ["MAX_RSS_PER_MIB", "StepRunner", "Watch", "end_status", "wake_on_children"]
 
+MAX_RSS_PER_MIB = 1024 if sys.platform == "linux" else 1 << 20
 _FLOOD = 64 << 20
 _CHUNK = 1 << 18
-_MAX_RSS_PER_MIB = 1024 if sys.platform == "linux" else 1 << 20
 
 
 class StepRunner:
-    """Runs the steps of one sandbox, one at a time."""
+    """Runs the scripts of one sandbox, one at a time."""
 
     def __init__(self, config: dict[str, Any], control: int, script: int) -> None:
         """Serve the host at descriptor ``control``; write each script through descriptor ``script``."""
         self._config = config
         self._control = control
         self._script = script
-        self._wake, wake = os.pipe()
-        os.set_blocking(wake, False)
-        os.set_blocking(self._wake, False)
-        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._wake = wake_on_children()
 
     def run(self, request: dict[str, Any], code: bytes) -> dict[str, Any]:
         """Run ``code`` until it ends, is too slow (``timeout`` seconds), too loud, or cancelled.
@@ -55,130 +53,134 @@ class StepRunner:
         Raises:
             EOFError: the host is gone.
         """
-        started, cpu, kills = time.monotonic(), _children_cpu(), _out_of_memory_kills()
+        started, cpu, kills = time.monotonic(), _children_cpu(), group.out_of_memory_kills(self._config["group"])
         _rewrite(self._script, code)
-        reader, writer = os.pipe()
-        main, problem = self._start(request, code, writer)
-        os.close(writer)
-        step = _Step(main, reader, started + request["timeout"], self._buffer())
+        watch = Watch(self._config, self._control, started + request["timeout"])
+        seconds = math.ceil(request["timeout"]) * (os.cpu_count() or 1) + 10
+        main, problem = start(
+            self._config,
+            lambda: Script(self._config, request["args"], code),
+            output=watch.writer,
+            cpu_seconds=seconds,
+        )
+        children = _Children(main)
         try:
             if not problem:
-                self._watch(step)
+                watch.wait({self._wake: lambda: children.reap(self._wake)}, lambda: children.status is not None)
         finally:
-            self._end(step)
-            os.close(reader)
+            self._end(children)
+            output = watch.finish()
         if problem:
             return {"problem": problem}
-        head, tail = step.output.finish()
         return {
-            **_verdict(step, _out_of_memory_kills() > kills),
-            "head": head,
-            "tail": tail,
-            "total_bytes": step.output.total_bytes,
+            **end_status(watch.reason, children.status or 0, self._config["group"], kills),
+            **output,
             "wall_s": time.monotonic() - started,
             "cpu_s": _children_cpu() - cpu,
-            "peak_mib": step.peak_rss / _MAX_RSS_PER_MIB,
+            "peak_mib": children.peak_rss / MAX_RSS_PER_MIB,
         }
 
-    def _buffer(self) -> OutputBuffer:
-        pairs = tuple((old.encode(), new.encode()) for old, new in self._config["replacements"])
-        return OutputBuffer(self._config["limits"]["output_bytes"], pairs)
+    def processes(self) -> list[int]:
+        """Who runs between steps: nobody."""
+        return []
 
-    def _start(self, request: dict[str, Any], code: bytes, writer: int) -> tuple[int, str]:
-        """Fork; returns the process id, and why the child could not become the step if so.
+    def unforkable(self) -> str:
+        """Why what runs can't be forked: between scripts, nothing runs."""
+        return ""
 
-        Raises:
-            Become: in the child.
-        """
-        told, tell = os.pipe()
-        pid = os.fork()
-        if pid == 0:
-            try:
-                script = self._become_step(request, code, writer, tell)
-            except BaseException as error:  # noqa: BLE001 - the last words of a child that must not return
-                os.write(tell, f"{type(error).__name__}: {error}".encode())
-                os._exit(1)
-            raise Become(script)
-        os.close(tell)
-        problem = b""
-        while part := os.read(told, 4096):
-            problem += part
-        os.close(told)
-        return pid, problem.decode("utf-8", "replace")
-
-    def _become_step(self, request: dict[str, Any], code: bytes, writer: int, tell: int) -> Script:
-        os.setsid()
-        nothing = os.open(os.devnull, os.O_RDONLY)
-        os.dup2(nothing, 0)
-        os.dup2(writer, 1)
-        os.dup2(writer, 2)
-        signal.set_wakeup_fd(-1)
-        os.closerange(3, tell)
-        os.closerange(tell + 1, os.sysconf("SC_OPEN_MAX"))
-        confine(self._config)
-        cores = os.cpu_count() or 1
-        limit(self._config, math.ceil(request["timeout"]) * cores + 10)
-        os.chdir(self._config["workspace"])
-        script = Script(self._config, request["args"], code)
-        os.close(tell)
-        return script
-
-    def _watch(self, step: _Step) -> None:
-        """Read the step's output until it ends or must be ended."""
-        sources = [self._control, self._wake, step.reader]
-        while step.wait_status is None and not step.reason:
-            left = step.deadline - time.monotonic()
-            ready = select.select(sources, [], [], left)[0] if left > 0 else []
-            if not ready:
-                step.reason = "timeout"
-            if self._wake in ready:
-                _drain(self._wake)
-                step.reap()
-            if self._control in ready:
-                message, _ = wire.read_frame(self._control)
-                step.reason = "killed" if message["op"] == "cancel" else ""
-            if step.reader in ready and not step.read():
-                sources.remove(step.reader)
-
-    def _end(self, step: _Step) -> None:
-        """Kill and reap until no process is left, then take what is still in the pipe."""
+    def _end(self, children: _Children) -> None:
+        """Kill and reap until no process is left."""
         while True:
-            _kill_all(isolated=self._config["tier"] != "D")
-            if not step.reap_one():
+            kill_all(isolated=self._config["tier"] in "AB")
+            if not children.reap_one():
                 break
         _drain(self._wake)
-        os.set_blocking(step.reader, False)
-        while step.read():
-            pass
 
 
-class _Step:
-    """The state of the running step."""
+class Watch:
+    """Waits for the end of a step while it takes in the output.
 
-    def __init__(self, main: int, reader: int, deadline: float, output: OutputBuffer) -> None:
-        self.main = main
-        self.reader = reader
-        self.deadline = deadline
-        self.output = output
+    Attributes:
+        writer: the descriptor to print to, closed once it is waited for.
+        reason: why the step is to be ended, if it does not end by itself: ``timeout``, ``output_limit``, ``killed``.
+    """
+
+    def __init__(self, config: dict[str, Any], control: int, deadline: float) -> None:
+        """Watch until ``deadline``, or until the host cancels the step at descriptor ``control``."""
+        self._reader, self.writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        self._control = control
+        self._deadline = deadline
+        pairs = tuple((old.encode(), new.encode()) for old, new in config["replacements"])
+        self._output = OutputBuffer(config["limits"]["output_bytes"], pairs)
         self.reason = ""
-        self.wait_status: int | None = None
-        self.peak_rss = 0
 
-    def read(self) -> bool:
-        """Take in what the pipe holds; False at its end."""
-        try:
-            data = os.read(self.reader, _CHUNK)
-        except BlockingIOError:
-            return False
-        self.output.add(data)
-        if self.output.total_bytes > _FLOOD and not self.reason:
+    def wait(self, others: dict[int, Callable[[], bool]], ended: Callable[[], bool]) -> None:
+        """Return when the step has ``ended`` or there is a reason to end it.
+
+        Args:
+            others: other descriptors, and what to call when they are readable; False if never to be called again.
+            ended: whether the step has ended.
+
+        Raises:
+            EOFError: the host is gone.
+        """
+        os.close(self.writer)
+        sources = [self._control, self._reader, *others]
+        while not ended() and not self.reason:
+            left = self._deadline - time.monotonic()
+            ready = select.select(sources, [], [], left)[0] if left > 0 else []
+            if not ready:
+                self.reason = "timeout"
+            for source in ready:
+                if source == self._control:
+                    message, _ = wire.read_frame(self._control)
+                    self.reason = "killed" if message["op"] == "cancel" else self.reason
+                elif not (self._read_some() if source == self._reader else others[source]()):
+                    sources.remove(source)
+
+    def finish(self) -> dict[str, Any]:
+        """Take what is still in the pipe, when everybody who could print is dead; the output's fields."""
+        with contextlib.suppress(BlockingIOError):
+            while self._read():
+                pass
+        os.close(self._reader)
+        head, tail = self._output.finish()
+        return {"head": head, "tail": tail, "total_bytes": self._output.total_bytes}
+
+    def _read_some(self) -> bool:
+        """Take in what the pipe holds, maybe nothing: code can read its own output before us. False at its end."""
+        with contextlib.suppress(BlockingIOError):
+            return self._read()
+        return True
+
+    def _read(self) -> bool:
+        data = os.read(self._reader, _CHUNK)
+        self._output.add(data)
+        if self._output.total_bytes > _FLOOD and not self.reason:
             self.reason = "output_limit"
         return bool(data)
 
-    def reap(self) -> None:
+
+class _Children:
+    """The processes of the running step.
+
+    Attributes:
+        status: wait status of the main one, when it has ended.
+        peak_rss: the largest resident size of one of them, in the system's unit.
+    """
+
+    def __init__(self, main: int) -> None:
+        self.status: int | None = None
+        self.peak_rss = 0
+        self._main = main
+
+    def reap(self, wake: int) -> bool:
         """Take leave of every child that has ended."""
+        _drain(wake)
         while self._wait(os.WNOHANG):
             pass
+        return True
 
     def reap_one(self) -> bool:
         """Wait for one child; False if there is none."""
@@ -192,18 +194,38 @@ class _Step:
         if pid == 0:
             return False
         self.peak_rss = max(self.peak_rss, usage.ru_maxrss)
-        if pid == self.main:
-            self.wait_status = status
+        if pid == self._main:
+            self.status = status
         return True
 
 
-def _verdict(step: _Step, out_of_memory: bool) -> dict[str, Any]:
-    code = os.waitstatus_to_exitcode(step.wait_status or 0)
+def wake_on_children() -> int:
+    """A descriptor that is readable after a child has ended."""
+    reader, writer = os.pipe()
+    os.set_blocking(writer, False)
+    os.set_blocking(reader, False)
+    signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
+    signal.signal(signal.SIGCHLD, lambda *_: None)
+    return reader
+
+
+def end_status(reason: str, wait_status: int, joined: dict[str, Any], kills: int) -> dict[str, Any]:
+    """How a process ended: the status, exit code and signal of a StepResult.
+
+    Args:
+        reason: why it was ended, if it did not end by itself.
+        wait_status: what it ended with.
+        joined: the control group.
+        kills: how often the kernel had killed for want of memory before.
+    """
+    code = os.waitstatus_to_exitcode(wait_status)
     end = {"exit_code": code if code >= 0 else None, "signal": -code if code < 0 else None}
-    if step.reason:
-        return {"status": step.reason, **end}
+    if reason:
+        return {"status": reason, **end}
+    if group.wanted_memory(joined, kills, code):
+        return {"status": "oom", **end}
     if -code == signal.SIGKILL:
-        return {"status": "oom" if out_of_memory else "killed", **end}
+        return {"status": "killed", **end}
     if -code == signal.SIGXCPU:
         return {"status": "timeout", **end}
     return {"status": "error" if code else "ok", **end}
@@ -218,51 +240,11 @@ def _rewrite(fd: int, data: bytes) -> None:
 
 
 def _drain(fd: int) -> None:
-    try:
+    with contextlib.suppress(BlockingIOError):
         while os.read(fd, 4096):
             pass
-    except BlockingIOError:
-        pass
 
 
 def _children_cpu() -> float:
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
-
-
-def _out_of_memory_kills() -> int:
-    """How often the kernel has killed for want of memory, in any memory group it shows us; 0 if it does not tell."""
-    try:
-        with open("/proc/vmstat") as stream:
-            return next((int(line.split()[1]) for line in stream if line.startswith("oom_kill ")), 0)
-    except OSError:
-        return 0
-
-
-def _kill_all(*, isolated: bool) -> None:
-    if isolated:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
-        return
-    for pid in _descendants(os.getpid()):
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _descendants(ancestor: int) -> list[int]:
-    """All processes below ``ancestor``, found through /proc."""
-    children: dict[int, list[int]] = {}
-    for name in os.listdir("/proc"):
-        if name.isdigit():
-            try:
-                with open(f"/proc/{name}/stat") as stream:
-                    parent = int(stream.read().rpartition(")")[2].split()[1])
-            except (OSError, ValueError, IndexError):
-                continue
-            children.setdefault(parent, []).append(int(name))
-    found, queue = [], [ancestor]
-    while queue:
-        below = children.get(queue.pop(), [])
-        found += below
-        queue += below
-    return found

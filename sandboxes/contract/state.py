@@ -94,6 +94,17 @@ async def cancelling(backend: SandboxBackend) -> None:
 
 
 @check(stateful)
+async def seeds_last(backend: SandboxBackend) -> None:
+    """A generator seeded in one cell goes on in the next as it would in one process."""
+    draw = "print(random.random(), np.random.random())"
+    seed = "import random\nimport numpy as np\nrandom.seed(1)\nnp.random.seed(1)\n"
+    async with cell(backend) as sandbox:
+        first = (await step(sandbox, f"{seed}{draw}", timeout=120)).output
+        second = (await step(sandbox, draw)).output
+        await step(sandbox, f"{seed}{draw}\n{draw}", first + second)
+
+
+@check(stateful)
 async def no_arguments(backend: SandboxBackend) -> None:
     """A cell that is given arguments is refused."""
     async with cell(backend) as sandbox:

@@ -53,6 +53,8 @@ class StepResult(Record):
         cpu_s: CPU seconds of the whole process tree.
         peak_mib: peak resident memory in MiB.
         tier: isolation it really ran under: A root namespaces, B user namespaces, C Landlock, D none, vm a machine.
+        state: what became of a cell's variables: ``kept``, ``rolled_back`` to those before it, or ``lost``; ``none`` for
+            scripts.
     """
 
     status: StepStatus
@@ -65,6 +67,7 @@ class StepResult(Record):
     cpu_s: Annotated[float, Field(ge=0)] = 0.0
     peak_mib: Annotated[float, Field(ge=0)] = 0.0
     tier: IsolationTier
+    state: Literal["none", "kept", "rolled_back", "lost"] = "none"
 
     @property
     def output(self) -> str:

@@ -354,7 +354,7 @@ def parent(pid: int) -> int:
 
 def family(sandbox: Sandbox) -> list[int]:
     """Descriptors of the processes of a sandbox, its zygote first."""
-    pids = [parent(sandbox._channel.pid), sandbox._channel.pid]
+    pids = [parent(sandbox._body.channel.pid), sandbox._body.channel.pid]
     for pid in pids[1:]:
         pids += map(int, Path(f"/proc/{pid}/task/{pid}/children").read_text().split())
     return [os.pidfd_open(pid) for pid in pids]
@@ -368,7 +368,7 @@ def assert_gone(watched: list[int]) -> None:
 
 
 async def test_zygote_has_one_thread_and_no_secret(sandbox: Sandbox):
-    zygote = Path(f"/proc/{parent(sandbox._channel.pid)}")
+    zygote = Path(f"/proc/{parent(sandbox._body.channel.pid)}")
     assert "Threads:\t1\n" in (zygote / "status").read_text()
     names = {pair.partition("=")[0] for pair in (zygote / "environ").read_text().split("\0")}
     assert names - set(base_environment(find_interpreter(None), workspace="", home="")) <= {"TZ", ""}
@@ -425,7 +425,7 @@ backend = LocalBackend(allow_unisolated=True)
 async def main():
     global sandbox
     sandbox = await backend.create(SandboxSpec())
-    print(sandbox._channel.pid, flush=True)
+    print(sandbox._body.channel.pid, flush=True)
     input()
 asyncio.run(main())
 """
@@ -447,7 +447,7 @@ async def test_zygote_outlives_the_thread_and_loop_that_started_it():
 
     async def step() -> tuple[int, str]:
         async with await backend.create(SandboxSpec()) as sandbox:
-            return parent(sandbox._channel.pid), (await sandbox.run("print(1)", timeout=10)).output
+            return parent(sandbox._body.channel.pid), (await sandbox.run("print(1)", timeout=10)).output
 
     async with backend:
         first = await asyncio.to_thread(lambda: asyncio.run(step()))

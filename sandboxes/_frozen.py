@@ -1,0 +1,64 @@
+"""A sandbox that runs no step any more, but whose state branches are forked from (see ``_guest.branch``)."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+
+from sandmle.errors import InfraError
+from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._guest.forks import FORK, KILL, MESSAGE
+
+__all__ = ["Frozen"]
+
+
+class Frozen:
+    """A frozen sandbox. Its branches die with it, so it is kept as long as somebody holds it.
+
+    Attributes:
+        depth: how many frozen sandboxes it is branched from, itself included.
+    """
+
+    def __init__(self, channel: Channel, parent: Frozen | None) -> None:
+        """Take over ``channel``, whose init is frozen, and the hold on ``parent``, which that is a branch of."""
+        self.depth: int = parent.depth + 1 if parent else 1
+        self._channel = channel
+        self._parent = parent
+        self._holders = 0
+
+    async def branch(self, index: int) -> Channel:
+        """A new branch; number 0 goes on with the frozen sandbox's random generators, the others with their own.
+
+        Raises:
+            InfraError: it could not be made.
+        """
+        return await Channel.open({"index": index}, self, self._channel.make_group)
+
+    def hold(self) -> Frozen:
+        """Keep it until one more ``release``."""
+        self._holders += 1
+        return self
+
+    async def release(self) -> None:
+        """End it if nobody else holds it."""
+        self._holders -= 1
+        if self._holders == 0:
+            await self._channel.close()
+            if self._parent is not None:
+                await self._parent.release()
+
+    def fork(self, channel: socket.socket) -> None:
+        """See ``Forker``."""
+        try:
+            socket.send_fds(self._channel.socket, [MESSAGE.pack(FORK, 0)], [channel.fileno()])
+        except OSError as error:
+            raise InfraError("the forked sandbox is gone: its init has ended") from error
+
+    def kill(self, pid: int) -> None:
+        """See ``Forker``."""
+        with contextlib.suppress(OSError):
+            self._channel.socket.send(MESSAGE.pack(KILL, pid))
+
+    def last_words(self) -> str:
+        """See ``Forker``."""
+        return self._channel.last_words()
