@@ -25,13 +25,26 @@ class Frozen:
         self._channel = channel
         self._parent = parent
         self._holders = 0
+        self._branches = 0
 
-    async def branch(self, index: int) -> Channel:
-        """A new branch; number 0 goes on with the frozen sandbox's random generators, the others with their own.
+    async def branch(self) -> Channel:
+        """A new branch, with random generators of its own.
 
         Raises:
             InfraError: it could not be made.
         """
+        self._branches += 1
+        return await self._open(self._branches)
+
+    async def go_on(self) -> Channel:
+        """A new branch that goes on as this sandbox would have, with its random generators.
+
+        Raises:
+            InfraError: it could not be made.
+        """
+        return await self._open(0)
+
+    async def _open(self, index: int) -> Channel:
         return await Channel.open({"index": index}, self, self._channel.make_group)
 
     def hold(self) -> Frozen:

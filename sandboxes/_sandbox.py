@@ -18,7 +18,7 @@ from typing import Any, NamedTuple, Self
 from sandmle.errors import InfraError
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._frozen import Frozen
-from sandmle.sandboxes._guest.files import remove_folder
+from sandmle.sandboxes._guest.removal import remove_folder
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes._slots import Slots
 from sandmle.trajectory import IsolationTier, StepResult
@@ -36,20 +36,32 @@ class Body:
     """What a sandbox consists of, which ``restore`` exchanges.
 
     Attributes:
-        channel: the way to its init.
+        channel: the way to its init; None for a branch that nothing has been asked of yet.
         parent: the frozen sandbox that it is a branch of, if it is one; held.
     """
 
-    def __init__(self, channel: Channel, parent: Frozen | None = None, folder: Path | None = None) -> None:
+    def __init__(self, channel: Channel | None, parent: Frozen | None = None, folder: Path | None = None) -> None:
         """Take over ``folder``, which only sandboxes without namespaces have."""
         self.channel = channel
         self.parent = parent
         self._folder = folder
 
+    async def reach(self) -> Channel:
+        """The way to its init, made if need be.
+
+        Raises:
+            InfraError: the branch could not be made.
+        """
+        if self.channel is None:
+            assert self.parent is not None
+            self.channel = await self.parent.go_on()
+        return self.channel
+
     async def aclose(self) -> None:
         """Kill everything inside and drop the workspace."""
         try:
-            await self.channel.close()
+            if self.channel is not None:
+                await self.channel.close()
         finally:
             if self.parent is not None:
                 await self.parent.release()
@@ -186,8 +198,8 @@ class LocalSandbox:
             try:
                 frozen = await self._freeze()
                 workspace = b"" if frozen else await self._copy()
-                for index in range(1, n + 1):
-                    body = await (_branch(frozen, index) if frozen else self._replay(self._done, workspace))
+                for _ in range(n):
+                    body = await (_branch(frozen) if frozen else self._replay(self._done, workspace))
                     children.append(self._relative(body, "forked" if frozen else "replayed"))
             except BaseException:
                 await asyncio.gather(*(child.aclose() for child in children))
@@ -220,7 +232,7 @@ class LocalSandbox:
             if self._closed:
                 raise InfraError("the sandbox is closed")
             frozen = snapshot.frozen
-            body = await (_branch(frozen, 0) if frozen else self._replay(snapshot.done, snapshot.workspace))
+            body = Body(None, frozen.hold()) if frozen else await self._replay(snapshot.done, snapshot.workspace)
             old, self._body, self._done = self._body, body, snapshot.done
             self._origin = self._origin if frozen else "replayed"
             await old.aclose()
@@ -242,23 +254,40 @@ class LocalSandbox:
         await self.aclose()
 
     async def _freeze(self) -> Frozen | None:
-        """Freeze what runs and go on in a branch of it; None, and a warning, if the state can't be forked."""
+        """Freeze what runs, to go on in a branch of it; None, and a warning, if the state can't be forked."""
         if self._closed:
             raise InfraError("the sandbox is closed")
-        parent, obstacle = self._body.parent, ""
-        if self._tier not in ("A", "B"):
-            obstacle = "this machine offers no namespaces"
-        elif parent is not None and parent.depth >= _MOST_GENERATIONS:
-            obstacle = f"it is the {_MOST_GENERATIONS}th generation, and the kernel nests no deeper"
-        obstacle = obstacle or await self._body.channel.freeze()
+        parent = self._body.parent
+        if parent is not None and self._body.channel is None:
+            return parent
+        obstacle = self._obstacle(parent) or await self._freeze_body(await self._body.reach())
         if obstacle:
             way = "its cells are run again" if self._spec.stateful else "its workspace is copied"
             _log.warning("the sandbox can't be forked (%s): %s", obstacle, way)
             return None
-        frozen = Frozen(self._body.channel, parent)
-        self._body = Body(self._body.channel, frozen.hold())
-        self._body.channel = await frozen.branch(0)
-        return frozen
+        return self._body.parent
+
+    def _obstacle(self, parent: Frozen | None) -> str:
+        if self._tier not in ("A", "B"):
+            return "this machine offers no namespaces"
+        if parent is not None and parent.depth >= _MOST_GENERATIONS:
+            return f"it is the {_MOST_GENERATIONS}th generation, and the kernel nests no deeper"
+        return ""
+
+    async def _freeze_body(self, channel: Channel) -> str:
+        """Freeze what runs, even if cancelled meanwhile; why it can't be, if so."""
+
+        async def freeze() -> str:
+            obstacle = await channel.freeze()
+            if not obstacle:
+                self._body = Body(None, Frozen(channel, self._body.parent).hold())
+            return obstacle
+
+        freezing = asyncio.create_task(freeze())
+        try:
+            return await asyncio.shield(freezing)
+        finally:
+            await asyncio.wait({freezing})
 
     async def _copy(self) -> bytes:
         """The workspace; nothing of a stateful sandbox, whose cells make it again."""
@@ -271,9 +300,9 @@ class LocalSandbox:
         try:
             for request, data, limit in done:
                 async with self._slots.take(self._spec.limits.cpus) as cores:
-                    await body.channel.ask({**request, "cores": cores}, data, limit)
+                    await (await body.reach()).ask({**request, "cores": cores}, data, limit)
             if workspace:
-                _unwrap(*await body.channel.ask({"op": "unpack", "path": ""}, workspace, _FILE_S))
+                _unwrap(*await (await body.reach()).ask({"op": "unpack", "path": ""}, workspace, _FILE_S))
         except BaseException:
             await body.aclose()
             raise
@@ -293,11 +322,11 @@ class LocalSandbox:
     async def _ask(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:
         if self._closed:
             raise InfraError("the sandbox is closed")
-        return await self._body.channel.ask(request, data, limit)
+        return await (await self._body.reach()).ask(request, data, limit)
 
 
-async def _branch(frozen: Frozen, index: int) -> Body:
-    return Body(await frozen.branch(index), frozen.hold())
+async def _branch(frozen: Frozen) -> Body:
+    return Body(await frozen.branch(), frozen.hold())
 
 
 def _unwrap(answer: dict[str, Any], found: bytes) -> bytes:

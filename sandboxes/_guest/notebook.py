@@ -72,7 +72,7 @@ class Notebook(Program):
             try:
                 parts = _split(source, f"<cell {number}>")
             except Exception as error:  # noqa: BLE001 - shown as Python shows it
-                self.end = error
+                self.end = error.with_traceback(None)
                 parts = []
             for part in parts:
                 yield part

@@ -76,6 +76,9 @@ def load(image: str) -> None:
 
 def pause_openmp() -> None:
     """End the threads of every OpenMP library: a forked child would wait for them forever."""
+    with contextlib.suppress(OSError):
+        if len(os.listdir("/proc/self/task")) == 1:  # noqa: PTH208
+            return
     with contextlib.suppress(OSError), open("/proc/self/maps") as stream:
         loaded = {line.split(maxsplit=5)[5].strip() for line in stream if _OPENMP.search(line)}
         for path in loaded - _openmp.keys():
@@ -125,6 +128,9 @@ def _import(library: str) -> None:
 
 def _prime() -> None:
     """Fit small models once, which makes the libraries do what they put off until first use."""
+    import multiprocessing.heap
+    import multiprocessing.synchronize  # noqa: F401 - tier C must find both loaded, to change them
+
     import numpy as np
     import pandas as pd
     from sklearn.compose import make_column_transformer
