@@ -36,7 +36,7 @@ from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
 from sandmle.sandboxes._gpus import check_gpus
-from sandmle.sandboxes._guest.files import remove_folder
+from sandmle.sandboxes._guest.removal import remove_folder
 from sandmle.sandboxes._layout import Interpreter, check_image, find_interpreter
 from sandmle.sandboxes._leases import Leases, machine_cores
 from sandmle.sandboxes._probe import probe

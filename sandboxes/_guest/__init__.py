@@ -11,6 +11,7 @@ ruff mistakes for bare ones (TID251).
 
     wire      frames between host and init
     forks     forks something for every channel the host hands over
+    launch    starts a zygote from a program that code can't change
     zygote    does that for new sandboxes
     warm      imports and primes the libraries of an image
     main      the init: enters the namespaces and serves requests
@@ -19,8 +20,13 @@ ruff mistakes for bare ones (TID251).
     linux     the system calls that Python does not wrap
     seccomp   the filter of forbidden system calls
     root      builds the file system that code sees
+    alone     stands in for namespaces where there are none, with
+    landlock  the rules about files and signals,
+    seccomp_alone  what else code may not do, and
+    semaphores  those of multiprocessing, which would be shared with the whole machine
     staging   copies inputs where they can't be mounted
     starting  forks a process in which code runs
+    group     the control group, from inside
     confine   gives up every right before untrusted code starts
     steps     runs one script and ends its whole process tree
     cells     does the same for the cells of a stateful sandbox
@@ -28,7 +34,8 @@ ruff mistakes for bare ones (TID251).
     script    makes a forked process look as if Python had just started with the script
     notebook  the interpreter that holds the variables of a stateful sandbox
     output    keeps the head and the tail of what a step prints
-    files     reads, writes and removes workspace files without following links
+    files     reads and writes workspace files without following links
+    removal   removes whatever code has left
 """
 
 SCRIPT = "/tmp/step.py"

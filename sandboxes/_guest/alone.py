@@ -2,26 +2,32 @@
 """What stands in for namespaces where there are none (tiers C and D): a private folder, and a guard over processes.
 
 The *guard* is the process that the zygote forked; the init is its child. Whoever loses its parent in the sandbox
-becomes a child of the init, and when that is gone, of the guard, which kills all that is left before it ends. So does
-the end of the zygote, which the guard is told by a signal that it can answer.
+becomes a child of the init, and when that is gone, of the guard, which kills all that is left, removes the folder and
+ends. It does so too when the zygote ends, of which it is told by a signal that it can answer.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 
-from . import landlock, linux, seccomp_alone, staging
+from . import landlock, linux, seccomp_alone, semaphores, staging
 from .processes import kill_all
+from .removal import remove_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["prepare", "shut_in"]
+__all__ = ["prepare", "shut_in", "stand_in"]
 
-_SEEN = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version")
+_SEEN = (
+    *("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/version"),
+    # joblib asks for a share of CPU time here, and fails if it finds a file that it can't read
+    *("/sys/fs/cgroup/cpu.max", "/sys/fs/cgroup/cpu/cpu.cfs_quota_us", "/sys/fs/cgroup/cpu/cpu.cfs_period_us"),
+)
 _USED = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
 
 
@@ -32,7 +38,7 @@ def prepare(config: dict[str, Any]) -> int:
         a descriptor of the step's script.
     """
     if sys.platform == "linux":
-        _leave_guard()
+        _leave_guard(config["folder"])
         linux.become_subreaper()
         linux.set_dumpable(config["tier"] == "D")
     if config["switch_user"]:
@@ -56,8 +62,18 @@ def shut_in(config: dict[str, Any], *, ours: bool) -> None:
         linux.set_filter(seccomp_alone.filter_program())
 
 
-def _leave_guard() -> None:
-    """Go on in a child; the process that called becomes its guard."""
+def stand_in() -> None:
+    """Make the loaded libraries do without ``/dev/shm``, which is not the sandbox's own; joblib then works serially."""
+    if "_multiprocessing" in sys.modules:
+        vars(sys.modules["_multiprocessing"])["SemLock"] = semaphores.SemLock
+    if "multiprocessing.heap" in sys.modules:
+        sys.modules["multiprocessing.heap"].Arena._dir_candidates = []
+    if "joblib._parallel_backends" in sys.modules:
+        vars(sys.modules["joblib._parallel_backends"])["mp"] = None
+
+
+def _leave_guard(folder: str) -> None:
+    """Go on in a child; the process that called becomes its guard, and that of its folder."""
     zygote, guard = os.getppid(), os.getpid()
     linux.become_subreaper()
     child = os.fork()
@@ -66,18 +82,19 @@ def _leave_guard() -> None:
         if os.getppid() != guard:
             os._exit(1)
         return
-    signal.signal(signal.SIGTERM, lambda *_: _end_all())
+    signal.signal(signal.SIGTERM, lambda *_: _end_all(folder))
     linux.die_with_parent(signal.SIGTERM)
     if os.getppid() == zygote:
         os.waitpid(child, 0)
-    _end_all()
+    _end_all(folder)
 
 
-def _end_all() -> None:
-    """Kill and reap until no process is left, and end."""
-    while True:
-        kill_all(isolated=False)
-        try:
+def _end_all(folder: str) -> None:
+    """Kill and reap until no process is left, remove the folder, and end."""
+    with contextlib.suppress(ChildProcessError):
+        while True:
+            kill_all(isolated=False)
             os.wait()
-        except ChildProcessError:
-            os._exit(0)
+    with contextlib.suppress(OSError):
+        remove_folder(folder)
+    os._exit(0)

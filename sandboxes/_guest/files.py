@@ -1,4 +1,4 @@
-# ruff: noqa: PTH208, TID251
+# ruff: noqa: TID251
 """Files of the workspace, handled with the rights of the code inside and without following any link.
 
 Each operation runs in a confined child of the init, so that no name the code chose reaches further than the code could.
@@ -7,21 +7,19 @@ Each operation runs in a confined child of the init, so that no name the code ch
 from __future__ import annotations
 
 import contextlib
-import itertools
 import os
 import stat
 
 from . import packing, wire
 from .confine import confine
+from .removal import FOLDER, is_folder, remove
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from typing import Any
 
-__all__ = ["attempt", "remove_folder", "serve_file"]
+__all__ = ["attempt", "serve_file"]
 
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
 _TEMPORARY = ".sandmle-writing"
 
 
@@ -66,7 +64,7 @@ def attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict[
         if request["op"] == "write":
             _write(top, name, blob)
         else:
-            _remove(top, name)
+            remove(top, name)
     except FileNotFoundError:
         return ({"error": "missing", "message": f"{path}: no such file"} if request["op"] != "remove" else {}), b""
     except ValueError as error:
@@ -79,20 +77,6 @@ def attempt(workspace: str, request: dict[str, Any], blob: bytes) -> tuple[dict[
     return {}, b""
 
 
-def remove_folder(path: str) -> None:
-    """Remove a folder and all in it, however deep, also what its owner has closed to himself; in our own process.
-
-    Raises:
-        OSError: something could not be removed.
-    """
-    parent, _, name = path.rpartition("/")
-    top = os.open(parent, _FOLDER)
-    try:
-        _remove(top, name)
-    finally:
-        os.close(top)
-
-
 def _descend(workspace: str, folders: list[str], *, make: bool) -> int:
     top = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
     for name in folders:
@@ -102,7 +86,7 @@ def _descend(workspace: str, folders: list[str], *, make: bool) -> int:
         mode = os.stat(name, dir_fd=top, follow_symlinks=False).st_mode
         if not stat.S_ISDIR(mode):
             raise ValueError(f"{'/'.join(folders)}: {name} is a link or a file, not a folder")
-        top = os.open(name, _FOLDER, dir_fd=top)
+        top = os.open(name, FOLDER, dir_fd=top)
     return top
 
 
@@ -118,60 +102,14 @@ def _read(top: int, name: str, path: str, max_bytes: int) -> bytes:
 
 
 def _write(top: int, name: str, data: bytes) -> None:
-    _remove(top, _TEMPORARY)
+    remove(top, _TEMPORARY)
     fd = os.open(_TEMPORARY, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o644, dir_fd=top)
     try:
         with os.fdopen(fd, "wb") as stream:
             stream.write(data)
-        if _is_folder(top, name):
-            _remove(top, name)
+        if is_folder(top, name):
+            remove(top, name)
         os.rename(_TEMPORARY, name, src_dir_fd=top, dst_dir_fd=top)
     except OSError:
-        _remove(top, _TEMPORARY)
+        remove(top, _TEMPORARY)
         raise
-
-
-def _is_folder(top: int, name: str) -> bool:
-    try:
-        return stat.S_ISDIR(os.stat(name, dir_fd=top, follow_symlinks=False).st_mode)
-    except FileNotFoundError:
-        return False
-
-
-def _remove(top: int, name: str) -> None:
-    """Remove a file, link or folder; sub-folders are moved up first, so that no depth is too deep."""
-    if not _is_folder(top, name):
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(name, dir_fd=top)
-        return
-    folder = _open_own(top, name)
-    numbers = itertools.count()
-    while names := os.listdir(folder):
-        for child in names:
-            if _is_folder(folder, child):
-                _dissolve(folder, child, numbers)
-            else:
-                os.unlink(child, dir_fd=folder)
-    os.close(folder)
-    os.rmdir(name, dir_fd=top)
-
-
-def _dissolve(folder: int, child: str, numbers: Iterator[int]) -> None:
-    """Remove the folder ``child`` of ``folder``, moving its own folders up into ``folder``."""
-    inner = _open_own(folder, child)
-    for name in os.listdir(inner):
-        if _is_folder(inner, name):
-            os.close(_open_own(inner, name))
-            moved = f".moved-{os.getpid()}-{next(numbers)}"
-            os.rename(name, moved, src_dir_fd=inner, dst_dir_fd=folder)
-        else:
-            os.unlink(name, dir_fd=inner)
-    os.close(inner)
-    os.rmdir(child, dir_fd=folder)
-
-
-def _open_own(top: int, name: str) -> int:
-    """Open a folder that its owner may have closed to himself."""
-    with contextlib.suppress(PermissionError):
-        os.chmod(name, 0o700, dir_fd=top)
-    return os.open(name, _FOLDER, dir_fd=top)

@@ -20,7 +20,7 @@ import threading
 import time
 import types
 
-from . import warm
+from . import alone, warm
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -73,6 +73,8 @@ class Program:
         _take_environment(config["env"])
         _take_signals()
         _reseed()
+        if config["tier"] == "C":
+            alone.stand_in()
         if config["limits"]["cpus"] > 1:
             warm.set_threads(config["limits"]["cpus"])
         sys.argv = [path, *args]
