@@ -18,6 +18,7 @@ from pathlib import Path
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._guest.forks import FORK, KILL, MESSAGE
+from sandmle.sandboxes._guest.launch import LAUNCH
 from sandmle.sandboxes._guest.script import MAIN
 from sandmle.sandboxes._layout import Interpreter, base_environment
 
@@ -107,7 +108,7 @@ def _live(
     try:
         with control:
             process = subprocess.Popen(
-                [interpreter.executable, "-P"],
+                _command(interpreter),
                 pass_fds=[control.fileno()],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.DEVNULL,
@@ -125,6 +126,13 @@ def _live(
         process.stdin.write(program)
     del started, process.stdin
     process.wait()
+
+
+def _command(interpreter: Interpreter) -> list[str]:
+    """An interpreter that reads its program from stdin."""
+    if sys.platform != "linux" or os.geteuid() == 0:
+        return [interpreter.executable, "-P"]
+    return [interpreter.executable, "-IBS", "-c", LAUNCH.format(folder=str(_GUEST_PARENT))]
 
 
 def _environment(interpreter: Interpreter) -> dict[str, str]:

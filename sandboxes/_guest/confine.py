@@ -39,6 +39,7 @@ def confine(config: dict[str, Any], *, forkable: bool = False, ours: bool = Fals
             linux.die_with_parent()
         return
     if config["switch_user"]:
+        _be_killed_first()  # while still root, who alone can see to it that nobody goes back
         linux.drop_bounding_set()
         os.setgroups([])
         os.setresgid(config["uid"], config["uid"], config["uid"])
@@ -46,8 +47,7 @@ def confine(config: dict[str, Any], *, forkable: bool = False, ours: bool = Fals
     linux.drop_capabilities()
     linux.set_dumpable(True)
     linux.forbid_new_privileges()
-    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as stream:
-        stream.write("1000")
+    _be_killed_first()
     if config["tier"] == "C":
         linux.die_with_parent()
         _limit_processes(config)
@@ -81,6 +81,12 @@ def limit(config: dict[str, Any], cpu_seconds: int | None) -> None:
 def _limit_processes(config: dict[str, Any]) -> None:
     """Without namespaces the kernel counts all threads of the user, so those that there are now are allowed on top."""
     _set(resource.RLIMIT_NPROC, config["limits"]["processes"] + threads_of(os.geteuid()))
+
+
+def _be_killed_first() -> None:
+    """Let the kernel prefer this process and its children when memory runs out."""
+    with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as stream:
+        stream.write("1000")
 
 
 def _address_space() -> tuple[int, int, int]:
