@@ -12,7 +12,7 @@ import pytest
 import sandmle
 
 HERE = Path(__file__).parent
-SUITES = [str(HERE / name) for name in ("test_attacks.py", "test_warm.py")]
+SUITES = [str(HERE / name) for name in ("attacks", "test_warm.py")]
 
 
 def as_nobody(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
