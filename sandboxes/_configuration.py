@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -14,7 +15,7 @@ from sandmle.sandboxes._layout import Interpreter, base_environment, root_plan
 from sandmle.sandboxes._protocol import WORKSPACE, SandboxSpec
 from sandmle.trajectory import IsolationTier
 
-__all__ = ["checked_inputs", "plain_configuration", "shut_configuration"]
+__all__ = ["checked_inputs", "checked_variables", "plain_configuration", "shut_configuration"]
 
 _FIRST_UID, _UIDS = 0x70000000, 1 << 24
 """User ids for sandboxes of root: above what containers and subordinate ids are given, so that no limit is shared."""
@@ -88,14 +89,11 @@ def _random_uid() -> int:
 def _common(
     spec: SandboxSpec, interpreter: Interpreter, *, workspace: str, home: str, gpu: dict[str, str]
 ) -> dict[str, Any]:
-    for name, value in spec.env.items():
-        if not name or "=" in name or "\0" in name + value:
-            raise BadInput(f"sandbox variable {name!r}: not a name and value that an environment can hold")
     return {
         "env": {
             **base_environment(interpreter, workspace=workspace, home=home, cpus=spec.limits.cpus),
             **gpu,
-            **spec.env,
+            **checked_variables(spec),
         },
         "gpu": gpu["CUDA_VISIBLE_DEVICES"] != "",
         "inputs": checked_inputs(spec),
@@ -103,6 +101,18 @@ def _common(
         "stateful": spec.stateful,
         "workspace": workspace,
     }
+
+
+def checked_variables(spec: SandboxSpec) -> Mapping[str, str]:
+    """The spec's own variables.
+
+    Raises:
+        BadInput: a name or value can't stand in an environment.
+    """
+    for name, value in spec.env.items():
+        if not name or "=" in name or "\0" in name + value:
+            raise BadInput(f"sandbox variable {name!r}: not a name and value that an environment can hold")
+    return spec.env
 
 
 def checked_inputs(spec: SandboxSpec) -> list[tuple[str, str]]:

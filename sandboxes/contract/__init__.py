@@ -37,25 +37,34 @@ async def run_contract(
     backend: SandboxBackend,
     *,
     checks: Iterable[Check] = CHECKS,
+    at_once: int = 1,
     on_result: Callable[[CheckResult], None] | None = None,
 ) -> list[CheckResult]:
-    """Put a backend to the test, one check after the other; it is not closed.
+    """Put a backend to the test; it is not closed.
 
     Args:
         backend: any backend.
         checks: which checks; by default all.
+        at_once: how many checks run at the same time.
         on_result: told each result as soon as it is there.
+
+    Returns:
+        one result a check, in the checks' order.
 
     Raises:
         EnvironmentProblem: the backend can't be used here at all.
     """
     found = await asyncio.to_thread(lambda: backend.capabilities)
-    results = []
-    for check in checks:
-        results.append(await run_check(backend, check, found))
+    turns = asyncio.Semaphore(at_once)
+
+    async def run(check: Check) -> CheckResult:
+        async with turns:
+            result = await run_check(backend, check, found)
         if on_result is not None:
-            on_result(results[-1])
-    return results
+            on_result(result)
+        return result
+
+    return list(await asyncio.gather(*(run(check) for check in checks)))
 
 
 async def run_check(backend: SandboxBackend, check: Check, found: Capabilities) -> CheckResult:

@@ -52,10 +52,11 @@ for attempt in (lambda: open("input/train.csv", "a").write("3,4\\n"), lambda: op
         attempt()
     except OSError:
         pass
+print("tried")
 """
     with _folder() as folder:
         async with script(backend, inputs={"input": folder}) as sandbox:
-            await step(sandbox, code)
+            await step(sandbox, code, "tried\n")
         names = sorted(path.name for path in folder.rglob("*"))
         expect(names == ["deep", "note.txt", "train.csv"], f"the original folder now holds {names}")
         expect((folder / "train.csv").read_text() == "id,y\n1,2\n", "the original file was changed")

@@ -101,6 +101,7 @@ async def seeds_last(backend: SandboxBackend) -> None:
     async with cell(backend) as sandbox:
         first = (await step(sandbox, f"{seed}{draw}", timeout=120)).output
         second = (await step(sandbox, draw)).output
+        expect(first != second, f"two draws of a stream are the same: {first!r}")
         await step(sandbox, f"{seed}{draw}\n{draw}", first + second)
 
 

@@ -9,7 +9,7 @@ from contextlib import ExitStack
 from pathlib import Path
 from typing import IO, Any
 
-from sandmle.sandboxes._configuration import checked_inputs
+from sandmle.sandboxes._configuration import checked_inputs, checked_variables
 from sandmle.sandboxes._protocol import WORKSPACE, SandboxSpec
 
 __all__ = ["configuration", "packed_inputs", "packed_program"]
@@ -37,7 +37,7 @@ def configuration(spec: SandboxSpec) -> dict[str, Any]:
     }
     return {
         "workspace": WORKSPACE,
-        "env": {**environment, **spec.env},
+        "env": {**environment, **checked_variables(spec)},
         "limits": spec.limits.model_dump(),
         "stateful": spec.stateful,
         "inputs": [target for _, target in checked_inputs(spec)],

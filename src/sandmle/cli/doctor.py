@@ -7,13 +7,13 @@ import os
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated, NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import typer
 
 __all__ = ["doctor_command"]
 
-EXTRAS = {"datasets": "statsmodels", "e2b": "e2b_code_interpreter", "ray": "ray", "train": "torch", "vllm": "vllm"}
+EXTRAS = {"datasets": "statsmodels", "e2b": "e2b", "ray": "ray", "train": "torch", "vllm": "vllm"}
 
 
 class Line(NamedTuple):
@@ -26,9 +26,18 @@ class Line(NamedTuple):
 
 
 def doctor_command(
+    sandbox: Annotated[
+        Literal["local", "e2b"] | None,
+        typer.Option("--sandbox", help="Put these sandboxes to the test instead: does all that code relies on hold?"),
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """Tell what this machine offers. Exit code 3: something that the base install needs is missing."""
+    """Tell what this machine offers. Exit code 3: something needed is missing; 1: a check of the sandboxes failed."""
+    if sandbox is not None:
+        from sandmle.cli._contract import print_contract
+
+        print_contract(sandbox, as_json=as_json)
+        return
     lines = [*_machine(), _isolation(), _lightgbm(), *_extras(), *_endpoint()]
     if as_json:
         import json

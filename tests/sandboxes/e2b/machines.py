@@ -51,6 +51,7 @@ class Process:
     def __init__(self, number: int, stdout: int, stderr: int) -> None:
         self.number, self.stdout, self.stderr = number, stdout, stderr
         self.ended = threading.Event()
+        self.lost = False
         self.code = 0
 
 
@@ -199,7 +200,7 @@ class Body:
                     self._answers.append(message)
                     self._answered.notify_all()
         for process in list(self._processes.values()):
-            process.code = -9
+            process.lost = True
             process.ended.set()
 
     def _hear(self) -> bytes:

@@ -5,7 +5,8 @@ and its process service (Connect, JSON), as far as sandmle uses them. The machin
 told: see ``machines.py``. Needs root.
 
 Faults can be injected: ``server.inject("POST /v2/sandboxes", 429, times=2)`` refuses the next two such requests; the
-kind ``drop`` closes the connection without doing anything, ``cut`` does what was asked and then closes it unanswered.
+kind ``drop`` closes the connection without doing anything, ``cut`` does what was asked and then closes it unanswered,
+``partial`` fails the last of several forks.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ KEY = "e2b_" + "0" * 40
 
 
 class Server(ThreadingHTTPServer):
-    """The service; ``log`` holds method and path of each request, ``ttls`` the times to live asked for."""
+    """The service; ``log`` holds method and path of each request, ``ttls`` the times to live asked for, ``streamed``
+    the bytes of all that processes have printed."""
 
     daemon_threads = True
 
@@ -50,6 +52,7 @@ class Server(ThreadingHTTPServer):
         self.log: list[str] = []
         self.ttls: list[int] = []
         self.faults: list[list[Any]] = []
+        self.streamed = 0
         self.lock = threading.Lock()
         threading.Thread(target=self.serve_forever, daemon=True).start()
 
@@ -130,7 +133,7 @@ class Handler(BaseHTTPRequestHandler):
         request = f"{self.command} {url.path}"
         self.server.log.append(request)
         fault = self.server.fault(request)
-        self._cut = fault == "cut"
+        self._cut, self._partial = fault == "cut", fault == "partial"
         if isinstance(fault, int) and fault:
             self._json(fault, {"code": fault, "message": "injected"})
         elif fault == "drop":
@@ -162,19 +165,24 @@ class Handler(BaseHTTPRequestHandler):
                 snapshot = self.server.snapshots.pop(name, None)
                 if snapshot is not None:
                     snapshot.close()
-                return self._json(204 if snapshot else 404, None)
+                return self._gone() if snapshot is None else self._json(204, None)
             case ("DELETE", "sandboxes", name):
-                return self._json(204 if self.server.stop(name) else 404, None)
+                return self._json(204, None) if self.server.stop(name) else self._gone()
         machine = self.server.machines.get(parts[1])
         if machine is None:
-            return self._json(404, {"code": 404, "message": f"sandbox {parts[1]} was not found"})
+            return self._gone()
         match parts[2:]:
             case ["timeout"]:
                 self.server.renew(machine.id, asked["timeout"])
                 return self._json(204, None)
             case ["fork"]:
                 copies = machine.copy(asked.get("count", 1))
-                return self._json(201, [{"sandbox": _shown(self.server.keep(one, asked["timeout"]))} for one in copies])
+                forks: list[dict[str, Any]] = []
+                if self._partial:
+                    copies.pop().close()
+                    forks.append({"error": {"code": 429, "message": "too many machines"}})
+                kept = [{"sandbox": _shown(self.server.keep(one, asked["timeout"]))} for one in copies]
+                return self._json(201, kept + forks)
             case ["snapshots"]:
                 (snapshot,) = machine.copy(1)
                 self.server.snapshots[snapshot.id] = snapshot
@@ -235,6 +243,8 @@ class Handler(BaseHTTPRequestHandler):
             self._event({"data": {name: base64.b64encode(data).decode()}})
         process.ended.wait()
         timer.cancel()
+        if process.lost:
+            return self._hang_up()
         self._event(
             {"end": {"exitCode": process.code, "exited": process.code >= 0, "status": f"exit status {process.code}"}}
         )
@@ -243,6 +253,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def _event(self, event: dict[str, Any]) -> None:
         text = json.dumps({"event": event}).encode()
+        self.server.streamed += len(text)
         self._chunk(struct.pack(">BI", 0, len(text)) + text)
 
     def _chunk(self, data: bytes) -> None:
@@ -260,6 +271,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
         self.wfile.write(data)
+
+    def _gone(self) -> None:
+        self._json(404, {"code": 404, "message": f"{self.path} was not found"})
 
     def _hang_up(self) -> None:
         self.close_connection = True

@@ -1,0 +1,66 @@
+"""``sandmle doctor --sandbox``: the contract suite of the sandboxes, one line a check as soon as it is done."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Literal
+
+import typer
+from rich.console import Console
+from rich.text import Text
+
+from sandmle.sandboxes import Capabilities, LocalBackend, SandboxBackend, contract
+
+__all__ = ["print_contract"]
+
+_AT_ONCE = 2
+_SIGNS = {"passed": ("ok", "green"), "failed": ("FAIL", "bold red"), "skipped": ("skip", "yellow")}
+
+
+def print_contract(sandbox: Literal["local", "e2b"], *, as_json: bool) -> None:
+    """Run every check; with ``as_json`` the lines go to standard error and JSON to standard output.
+
+    Raises:
+        EnvironmentProblem: the extra or the key that the sandboxes need is missing.
+        Exit: with code 1, a check failed.
+    """
+    found, results = asyncio.run(_run(sandbox, Console(stderr=as_json, soft_wrap=True, highlight=False)))
+    if as_json:
+        shown = [result.model_dump() for result in results]
+        typer.echo(json.dumps({"sandbox": sandbox, "capabilities": found.model_dump(), "results": shown}, indent=2))
+    if any(result.status == "failed" for result in results):
+        raise typer.Exit(1)
+
+
+async def _run(sandbox: Literal["local", "e2b"], console: Console) -> tuple[Capabilities, list[contract.CheckResult]]:
+    backend = _backend(sandbox)
+    try:
+        found = await asyncio.to_thread(lambda: backend.capabilities)
+        console.print(f"{sandbox}: tier {found.tier}, {found.detail}", markup=False)
+        results = await contract.run_contract(
+            backend, checks=contract.CHECKS, at_once=_AT_ONCE, on_result=lambda result: console.print(_line(result))
+        )
+    finally:
+        await backend.aclose()
+    counts = {status: sum(result.status == status for result in results) for status in _SIGNS}
+    console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
+    return found, results
+
+
+def _backend(sandbox: Literal["local", "e2b"]) -> SandboxBackend:
+    if sandbox == "local":
+        return LocalBackend(allow_unisolated=True)
+    from sandmle.sandboxes.e2b import E2BBackend
+
+    return E2BBackend()
+
+
+def _line(result: contract.CheckResult) -> Text:
+    sign, style = _SIGNS[result.status]
+    line = Text.assemble((f"{sign:<5}", style), f"{result.check}  ", (result.promise, "dim"))
+    if result.reason:
+        line.append(f"\n     {result.reason}", style if result.status == "failed" else "")
+    else:
+        line.append(f"  {result.seconds:.1f} s", "dim")
+    return line
