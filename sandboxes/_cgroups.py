@@ -83,13 +83,17 @@ class Groups:
     _places: tuple[_Place, ...] = field(default=())
 
     @classmethod
-    def find(cls) -> Groups:
-        """Look for places, prove each by making a group there, and remove the groups of processes that are gone."""
+    def find(cls, process: Path = Path("/proc/self")) -> Groups:
+        """Look for places, prove each by making a group there, and remove the groups of processes that are gone.
+
+        Args:
+            process: where the kernel tells of the groups that we are in.
+        """
         if sys.platform != "linux":
             return cls("memory bounded per process")
         places = []
         faults = []
-        for place in _own_places():
+        for place in _own_places(process):
             _sweep(place.folder)
             fault = _fault(place)
             if fault:
@@ -174,10 +178,10 @@ def _prefix() -> str:
     return f"{_NAME}-{Path('/proc/self/ns/pid').stat().st_ino}-"
 
 
-def _own_places() -> Iterator[_Place]:
+def _own_places(process: Path) -> Iterator[_Place]:
     """The places that are ours to divide."""
-    own = [line.split(":", 2) for line in Path("/proc/self/cgroup").read_text().splitlines()]
-    mounts = list(_mounts())
+    own = [line.split(":", 2) for line in (process / "cgroup").read_text().splitlines()]
+    mounts = list(_mounts(process))
     for _, names, path in own:
         for root, point, kind, options in mounts:
             inside = Path(path).is_relative_to(root)
@@ -217,9 +221,9 @@ def _delegated(folder: Path) -> bool:
     return False
 
 
-def _mounts() -> Iterator[tuple[str, Path, str, set[str]]]:
+def _mounts(process: Path) -> Iterator[tuple[str, Path, str, set[str]]]:
     """Root, mount point, kind and options of every hierarchy that is mounted."""
-    for line in Path("/proc/self/mountinfo").read_text().splitlines():
+    for line in (process / "mountinfo").read_text().splitlines():
         mount, _, source = line.partition(" - ")
         kind, _, options = source.split()[:3]
         if kind in ("cgroup", "cgroup2"):

@@ -15,7 +15,7 @@ import socket
 import sys
 import tempfile
 from collections.abc import Awaitable, Callable
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sandmle.errors import SandmleError
@@ -121,9 +121,9 @@ def _lay_baits() -> tuple[ExitStack, list[str]]:
         server = stack.enter_context(socket.create_server(("127.0.0.1", 0)))
         for address in ("\0" + name, str(folder / "socket")):
             listener = stack.enter_context(socket.socket(socket.AF_UNIX))
-            listener.bind(address)
-            listener.listen()
-        (folder / "socket").chmod(0o666)
+            with suppress(OSError):  # a temporary folder so deep that no socket can be made there
+                listener.bind(address)
+                listener.listen()
         return stack.pop_all(), [str(secret), str(server.getsockname()[1]), str(folder), name]
 
 

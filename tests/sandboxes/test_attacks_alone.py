@@ -11,6 +11,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
@@ -288,8 +289,13 @@ def listeners(folder: Path) -> Iterator[tuple[socket.socket, ...]]:
         yield tcp, udp, abstract, named, datagram
 
 
-async def test_no_network_and_no_socket_of_others(sandbox: Sandbox, tmp_path: Path):
-    with listeners(tmp_path) as (tcp, udp, abstract, _, datagram):
+async def test_no_network_and_no_socket_of_others(sandbox: Sandbox):
+    with tempfile.TemporaryDirectory(dir="/tmp") as name:  # a socket's path must be short
+        await reach_for_sockets(sandbox, Path(name))
+
+
+async def reach_for_sockets(sandbox: Sandbox, folder: Path) -> None:
+    with listeners(folder) as (tcp, udp, abstract, _, datagram):
         port, name = udp.getsockname()[1], abstract.getsockname()
         kinds = ("AF_INET", "AF_INET6", "AF_UNIX", "AF_NETLINK", "AF_PACKET", "AF_VSOCK")
         names = await failures(
@@ -303,11 +309,11 @@ async def test_no_network_and_no_socket_of_others(sandbox: Sandbox, tmp_path: Pa
             f"socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', {port}))",
             f"socket.socket(socket.AF_UNIX).connect({name!r})",
             f"socket.socketpair()[0].connect({name!r})",
-            f"socket.socketpair()[0].connect({str(tmp_path / 's')!r})",
-            f"socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', {str(tmp_path / 'd')!r})",
-            f"socket.socketpair(type=socket.SOCK_SEQPACKET)[0].sendto(b'x', {str(tmp_path / 's')!r})",
-            f"socket.socketpair()[0].sendmsg([b'x'], [], 0, {str(tmp_path / 's')!r})",
-            f"os.listdir({str(tmp_path)!r})",
+            f"socket.socketpair()[0].connect({str(folder / 's')!r})",
+            f"socket.socketpair(type=socket.SOCK_DGRAM)[0].sendto(b'x', {str(folder / 'd')!r})",
+            f"socket.socketpair(type=socket.SOCK_SEQPACKET)[0].sendto(b'x', {str(folder / 's')!r})",
+            f"socket.socketpair()[0].sendmsg([b'x'], [], 0, {str(folder / 's')!r})",
+            f"os.listdir({str(folder)!r})",
         )
         assert "SUCCEEDED" not in names
         for silent in (udp, datagram):
