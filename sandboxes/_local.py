@@ -25,11 +25,11 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Self, TypeVar
 
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.sandboxes._cgroups import Groups
@@ -150,24 +150,30 @@ class LocalBackend:
 
     async def _make(self, tier: IsolationTier, spec: SandboxSpec) -> Body:
         interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
-        leased = self._gpus.take(1)
-        gpu = leased[0] if leased else None
-
-        async def open_channel(config: dict[str, Any]) -> Channel:
-            make_group = partial(self._groups.make, spec.limits)
-            return await Channel.open(config, zygote, make_group, partial(self._gpus.give_back, leased))
-
+        make_group = partial(self._groups.make, spec.limits)
         if tier in ("A", "B"):
-            config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter, gpu)
-            return Body(await open_channel(config))
+            with self._lease_gpu() as (gpu, lease):
+                config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter, gpu)
+                release = lease.pop_all().close
+            return Body(await Channel.open(config, zygote, make_group, release))
         folder = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-"))))
         try:
-            config = await asyncio.to_thread(plain_configuration, tier, spec, interpreter, gpu, folder)
-            return Body(await open_channel(config), folder=folder)
+            with self._lease_gpu() as (gpu, lease):
+                config = await asyncio.to_thread(plain_configuration, tier, spec, interpreter, gpu, folder)
+                release = lease.pop_all().close
+            return Body(await Channel.open(config, zygote, make_group, release), folder=folder)
         except BaseException:
             with contextlib.suppress(OSError):
                 await asyncio.to_thread(remove_folder, str(folder))
             raise
+
+    @contextlib.contextmanager
+    def _lease_gpu(self) -> Iterator[tuple[str | None, contextlib.ExitStack]]:
+        """The number of a GPU, if there are any, and what ends its lease, unless that is taken over."""
+        with contextlib.ExitStack() as lease:
+            taken = self._gpus.take(1)
+            lease.callback(self._gpus.give_back, taken)
+            yield (taken[0] if taken else None), lease
 
     def _warm(self, image: str) -> tuple[Interpreter, Zygote]:
         """The interpreter and the live zygote of an image, started if need be."""
