@@ -1,76 +1,56 @@
-"""How long steps take: a cold Python process against the local sandbox, side by side in one run.
+"""How fast and how small sandboxes are: cold processes, bubblewrap and Jupyter against ours, side by side in one run.
 
-    python benchmarks/sandbox.py [--rounds 10] [--json FILE]
+    python benchmarks/sandbox.py [--rounds 10] [--crowd 32] [--json FILE]
 
-Prints ratios, which hold across machines; the milliseconds they come from do not. Each round measures every arm once,
-so that a busy machine slows all of them alike; a figure is the median over the rounds.
+What is not installed is left out: bubblewrap (``bwrap``), Jupyter (the extra ``bench``), torch.
+
+Prints ratios against their targets. Ratios hold across machines; the milliseconds they come from do not. Each round
+measures every arm once, so that a busy machine slows all of them alike; a figure is the median over the rounds.
 """
 
 from __future__ import annotations
 
 import argparse
 import asyncio
+import importlib.util
 import json
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec
-from sandmle.sandboxes._layout import base_environment, find_interpreter
+from arms import cold, crowd, jupyter, ours, scripts
+from arms.cold import Arm
 
-TYPICAL = """
-import numpy as np
-import pandas as pd
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import train_test_split
+from sandmle.sandboxes import LocalBackend, SandboxSpec
 
-table = pd.DataFrame(np.random.default_rng(0).normal(size=(200, 5)), columns=list("abcde"))
-labels = table["a"] + table["b"] > 0
-train, test, train_labels, test_labels = train_test_split(table, labels, random_state=0)
-print(LogisticRegression().fit(train, train_labels).score(test, test_labels))
-"""
-SCRIPTS = {"typical step": TYPICAL, "empty step": "pass\n"}
-Arm = Callable[[], Awaitable[None]]
+Figures = dict[str, dict[str, float]]
+Target = tuple[str, Callable[[Figures], float], str, float]
 
-
-def cold(folder: Path, code: str) -> Arm:
-    """The script in a Python process of its own, with the environment that steps get."""
-    environment = base_environment(find_interpreter(None), workspace=str(folder), home=str(folder))
-    script = folder / f"step-{len(code)}.py"
-    script.write_text(code)
-
-    async def run() -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-P", str(script), env=environment, cwd=folder, stdout=subprocess.DEVNULL
-        )
-        if await process.wait():
-            raise SystemExit(f"the cold process failed on: {code}")
-
-    return run
-
-
-def warm(sandbox: Sandbox, code: str) -> Arm:
-    """The script as a step of ``sandbox``."""
-
-    async def run() -> None:
-        result = await sandbox.run(code, timeout=120)
-        if result.status != "ok":
-            raise SystemExit(f"the step failed: {result.output}")
-
-    return run
-
-
-def create(backend: LocalBackend) -> Arm:
-    """Making and closing a sandbox."""
-
-    async def run() -> None:
-        await (await backend.create(SandboxSpec())).aclose()
-
-    return run
+TARGETS: tuple[Target, ...] = (
+    ("typical step: cold / script", lambda f: f["ms"]["cold typical"] / f["ms"]["script typical"], ">=", 30),
+    ("typical step: cold / script (goal)", lambda f: f["ms"]["cold typical"] / f["ms"]["script typical"], ">=", 50),
+    ("empty step: script / python -c pass", lambda f: f["ms"]["script empty"] / f["ms"]["python -c pass"], "<=", 1.3),
+    ("torch step: cold / script", lambda f: f["ms"]["cold torch"] / f["ms"]["script torch"], ">=", 25),
+    (
+        "8 cells: replay / fork",
+        lambda f: f["state, ms"]["replay of 8 cells"] / f["state, ms"]["fork of 8 cells"],
+        ">=",
+        100,
+    ),
+    ("MiB of a running child", lambda f: f["memory"]["MiB of a running child"], "<=", 25),
+    (
+        "crowd: ours / cold steps a second",
+        lambda f: f["steps a second"]["ours"] / f["steps a second"]["cold"],
+        ">=",
+        20,
+    ),
+    ("timeout, s beyond the limit", lambda f: f["timeout, ms"]["spin"] / 1000, "<=", 0.3),
+    ("timeout of a fork bomb, s beyond the limit", lambda f: f["timeout, ms"]["fork bomb"] / 1000, "<=", 2.8),
+)
 
 
 async def measure(arms: dict[str, Arm], rounds: int) -> dict[str, float]:
@@ -80,75 +60,105 @@ async def measure(arms: dict[str, Arm], rounds: int) -> dict[str, float]:
         for name, arm in arms.items():
             started = time.perf_counter()
             await arm()
-            times[name].append(1000 * (time.perf_counter() - started))
-    return {name: statistics.median(values[1:]) for name, values in times.items()}
+            times[name].append(time.perf_counter() - started)
+    return medians({name: values[1:] for name, values in times.items()})
 
 
-def private_mib(pid: int) -> float:
-    """MiB that a process shares with nobody, and its page tables."""
-    rollup = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-    sizes = {line.split(":")[0]: int(line.split()[1]) for line in rollup}
-    tables = Path(f"/proc/{pid}/status").read_text().split("VmPTE:")[1].split()[0]
-    return (sizes["Private_Clean"] + sizes["Private_Dirty"] + int(tables)) / 1024
+def medians(samples: dict[str, list[float]]) -> dict[str, float]:
+    """Median milliseconds of samples in seconds."""
+    return {name: 1000 * statistics.median(values) for name, values in samples.items()}
 
 
-async def idle_mib(backend: LocalBackend, count: int = 8) -> float:
-    """Mean memory of a sandbox that has run a step and waits, over ``count`` of them."""
-    sandboxes = [await backend.create(SandboxSpec()) for _ in range(count)]
-    total = 0.0
-    for sandbox in sandboxes:
-        await warm(sandbox, TYPICAL)()
-    for sandbox in sandboxes:
-        outer = sandbox._channel.pid
-        inner = Path(f"/proc/{outer}/task/{outer}/children").read_text().split()
-        total += sum(private_mib(pid) for pid in (outer, *map(int, inner)))
-    await asyncio.gather(*(sandbox.aclose() for sandbox in sandboxes))
-    return total / count
-
-
-async def benchmark(rounds: int) -> dict[str, object]:
-    """All figures."""
-    async with LocalBackend(allow_unisolated=True) as backend:
-        tier = backend.capabilities.tier
-        with tempfile.TemporaryDirectory() as folder:
-            async with await backend.create(SandboxSpec()) as sandbox:
-                arms: dict[str, Arm] = {"create and close": create(backend)}
-                for name, code in SCRIPTS.items():
-                    arms[f"cold {name}"] = cold(Path(folder), code)
-                    arms[f"warm {name}"] = warm(sandbox, code)
-                milliseconds = await measure(arms, rounds)
-        memory = await idle_mib(backend)
-    ratios = {f"cold / warm, {name}": milliseconds[f"cold {name}"] / milliseconds[f"warm {name}"] for name in SCRIPTS}
-    ratios["create and close / cold empty step"] = milliseconds["create and close"] / milliseconds["cold empty step"]
-    return {
-        "tier": tier,
-        "rounds": rounds,
-        "ratios": ratios,
-        "milliseconds": milliseconds,
-        "MiB of an idle sandbox": memory,
+async def steps_and_lives(backend: LocalBackend, folder: Path, rounds: int) -> dict[str, float]:
+    """Milliseconds of single steps in every arm, and of making sandboxes, forks and snapshots."""
+    arms: dict[str, Arm | None] = {
+        "python -c pass": cold.command([sys.executable, "-c", "pass"], folder),
+        "create and close": ours.create(backend),
     }
+    kernel = await jupyter.Kernel.start() if jupyter.Kernel.installed() else None
+    async with (
+        await backend.create(SandboxSpec()) as plain,
+        await backend.create(SandboxSpec(stateful=True)) as stateful,
+        await backend.create(SandboxSpec()) as parent,
+        await backend.create(SandboxSpec(stateful=True)) as cells,
+    ):
+        for name, code in scripts.SCRIPTS.items():
+            arms[f"cold {name}"] = cold.cold(folder, code)
+            arms[f"bubblewrap {name}"] = cold.bubblewrap(folder, code)
+            arms[f"jupyter start and first cell {name}"] = jupyter.first_cell(code) if kernel else None
+            arms[f"jupyter next cell {name}"] = jupyter.next_cell(kernel, code) if kernel else None
+            arms[f"script {name}"] = ours.step(plain, code)
+            arms[f"cell {name}"] = ours.step(stateful, code)
+        if importlib.util.find_spec("torch"):
+            torch = await backend.create(SandboxSpec(image="torch"))
+            arms["cold torch"] = cold.cold(folder, scripts.TORCH)
+            arms["script torch"] = ours.step(torch, scripts.TORCH)
+        for number in (1, 8):
+            arms[f"fork({number}), first step, close"] = ours.fork(parent, number)
+            arms[f"fork({number}) of cells, first cell, close"] = ours.fork(cells, number)
+        arms["snapshot, step, restore, step"] = ours.snapshot_and_restore(parent)
+        found = await measure({name: arm for name, arm in arms.items() if arm is not None}, rounds)
+    if kernel is not None:
+        await kernel.close()
+    return found
 
 
-def show(figures: dict[str, object]) -> str:
+async def benchmark(rounds: int, count: int) -> dict[str, Any]:
+    """All figures."""
+    figures: Figures = {}
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        async with LocalBackend(allow_unisolated=True) as backend:
+            tier = backend.capabilities.tier
+            figures["ms"] = await steps_and_lives(backend, folder, rounds)
+            figures["state, ms"] = medians(await ours.forked_state(backend, min(rounds, 3)))
+            figures["timeout, ms"] = medians(await ours.timeout_costs(backend, min(rounds, 5)))
+        figures["steps a second"] = await crowd.steps_per_second(count, folder)
+        figures["memory"] = {
+            **await crowd.memory_of_ours(count),
+            **await crowd.memory_of_the_cold(min(count, 4), folder),
+        }
+    return {"tier": tier, "rounds": rounds, "sandboxes at once": count, "figures": figures, "targets": judge(figures)}
+
+
+def judge(figures: Figures) -> list[dict[str, Any]]:
+    """Every target that this run can tell of, with its figure and whether it is met."""
+    verdicts = []
+    for name, figure, sign, wanted in TARGETS:
+        try:
+            value = figure(figures)
+        except KeyError:  # of something that is not installed
+            continue
+        met = value >= wanted if sign == ">=" else value <= wanted
+        verdicts.append({"target": name, "value": value, "wanted": f"{sign} {wanted:g}", "met": met})
+    return verdicts
+
+
+def show(found: dict[str, Any]) -> str:
     """The figures as a plain table."""
-    lines = [f"tier {figures['tier']}, medians of {figures['rounds']} rounds"]
-    for part in ("ratios", "milliseconds"):
-        rows = figures[part]
-        assert isinstance(rows, dict)
-        lines += ["", part, *(f"  {name:<36}{value:>10.2f}" for name, value in rows.items())]
-    return "\n".join([*lines, "", f"{'MiB of an idle sandbox':<38}{figures['MiB of an idle sandbox']:>10.2f}"])
+    lines = [
+        f"tier {found['tier']}, medians of {found['rounds']} rounds, {found['sandboxes at once']} sandboxes at once"
+    ]
+    for part, rows in found["figures"].items():
+        lines += ["", part, *(f"  {name:<44}{value:>10.2f}" for name, value in rows.items())]
+    lines += ["", "targets"]
+    for row in found["targets"]:
+        met = "met" if row["met"] else "NOT MET"
+        lines.append(f"  {row['target']:<44}{row['value']:>10.2f}   {row['wanted']:<8}{met}")
+    return "\n".join(lines)
 
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description="A cold Python process against the local sandbox.")
+    parser = argparse.ArgumentParser(description="Cold processes, bubblewrap and Jupyter against the local sandbox.")
     parser.add_argument("--rounds", type=int, default=10, help="rounds to measure, at least 1")
+    parser.add_argument("--crowd", type=int, default=32, help="sandboxes at once")
     parser.add_argument("--json", type=Path, help="also write the figures to this file")
     options = parser.parse_args()
-    figures = asyncio.run(benchmark(max(1, options.rounds)))
-    print(show(figures))
+    found = asyncio.run(benchmark(max(1, options.rounds), max(1, options.crowd)))
+    print(show(found))
     if options.json:
-        options.json.write_text(json.dumps(figures, indent=2) + "\n")
+        options.json.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
