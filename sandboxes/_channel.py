@@ -26,8 +26,8 @@ Answer = tuple[dict[str, Any], bytes]
 class Forker(Protocol):
     """What inits are forked from: a zygote, or the init of a frozen sandbox."""
 
-    def fork(self, channel: socket.socket) -> None:
-        """Have an init forked that serves the other end of ``channel``.
+    def fork(self, channel: socket.socket, namespaces: int) -> None:
+        """Have an init forked that serves the other end of ``channel``; into which namespaces says ``_guest.wire``.
 
         Raises:
             InfraError: the forker is gone.
@@ -89,7 +89,7 @@ class Channel:
             ours, theirs = socket.socketpair()
             with theirs:
                 failed.callback(ours.close)
-                await asyncio.to_thread(forker.fork, theirs)
+                await asyncio.to_thread(forker.fork, theirs, config["namespaces"])
             socket.send_fds(ours, [bytes([len(group.join)])], group.descriptors)
             channel = cls(forker, ours, make_group, failed.pop_all())
         try:

@@ -10,7 +10,7 @@ from typing import Any
 
 from sandmle.errors import BadInput
 from sandmle.sandboxes._gpus import gpu_environment, gpu_files
-from sandmle.sandboxes._guest import SCRIPT
+from sandmle.sandboxes._guest import SCRIPT, wire
 from sandmle.sandboxes._layout import Interpreter, base_environment, root_plan
 from sandmle.sandboxes._protocol import WORKSPACE, SandboxSpec
 from sandmle.trajectory import IsolationTier
@@ -36,6 +36,7 @@ def shut_configuration(
     return {
         **_common(spec, interpreter, workspace=WORKSPACE, home="/tmp", gpu=shown),
         "devices": devices,
+        "namespaces": wire.PROCESSES if tier == "A" else wire.USERS,
         "own": [],
         "seen": [],
         "tier": tier,
@@ -67,6 +68,7 @@ def plain_configuration(
         "tier": tier,
         "devices": devices,
         "folder": str(folder),
+        "namespaces": wire.ALONE,
         "own": own,
         "seen": _seen(interpreter, uid) if tier == "C" else [],
         "switch_user": switch_user,

@@ -7,7 +7,7 @@ import socket
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._channel import Channel
-from sandmle.sandboxes._guest.forks import FORK, KILL, MESSAGE
+from sandmle.sandboxes._guest import wire
 
 __all__ = ["Frozen"]
 
@@ -45,7 +45,7 @@ class Frozen:
         return await self._open(0)
 
     async def _open(self, index: int) -> Channel:
-        return await Channel.open({"index": index}, self, self._channel.make_group)
+        return await Channel.open({"index": index, "namespaces": wire.USERS}, self, self._channel.make_group)
 
     def hold(self) -> Frozen:
         """Keep it until one more ``release``."""
@@ -60,17 +60,17 @@ class Frozen:
             if self._parent is not None:
                 await self._parent.release()
 
-    def fork(self, channel: socket.socket) -> None:
+    def fork(self, channel: socket.socket, namespaces: int) -> None:
         """See ``Forker``."""
         try:
-            socket.send_fds(self._channel.socket, [MESSAGE.pack(FORK, 0)], [channel.fileno()])
+            socket.send_fds(self._channel.socket, [wire.ORDER.pack(wire.FORK, namespaces)], [channel.fileno()])
         except OSError as error:
             raise InfraError("the forked sandbox is gone: its init has ended") from error
 
     def kill(self, pid: int) -> None:
         """See ``Forker``."""
         with contextlib.suppress(OSError):
-            self._channel.socket.send(MESSAGE.pack(KILL, pid))
+            self._channel.socket.send(wire.ORDER.pack(wire.KILL, pid))
 
     def last_words(self) -> str:
         """See ``Forker``."""

@@ -17,7 +17,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 from sandmle.errors import InfraError
-from sandmle.sandboxes._guest.forks import FORK, KILL, MESSAGE
+from sandmle.sandboxes._guest import wire
 from sandmle.sandboxes._guest.launch import LAUNCH
 from sandmle.sandboxes._guest.script import MAIN
 from sandmle.sandboxes._layout import Interpreter, base_environment
@@ -60,21 +60,21 @@ class Zygote:
         """Whether it can be asked for sandboxes."""
         return self._finalizer.alive and self._life.is_alive()
 
-    def fork(self, channel: socket.socket) -> None:
-        """Have a sandbox forked that serves the other end of ``channel``.
+    def fork(self, channel: socket.socket, namespaces: int) -> None:
+        """Have a sandbox forked that serves the other end of ``channel``; into which namespaces says ``wire``.
 
         Raises:
             InfraError: the zygote is gone.
         """
         try:
-            socket.send_fds(self._control, [MESSAGE.pack(FORK, 0)], [channel.fileno()])
+            socket.send_fds(self._control, [wire.ORDER.pack(wire.FORK, namespaces)], [channel.fileno()])
         except OSError as error:
             raise InfraError(f"the sandboxes' warm interpreter is gone: {self.last_words() or error}") from error
 
     def kill(self, pid: int) -> None:
         """Have the sandbox with this process id killed, if it still is one."""
         with contextlib.suppress(OSError):
-            self._control.send(MESSAGE.pack(KILL, pid))
+            self._control.send(wire.ORDER.pack(wire.KILL, pid))
 
     def last_words(self) -> str:
         """The last line that it or one of its sandboxes wrote to stderr."""

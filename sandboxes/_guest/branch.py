@@ -15,13 +15,12 @@ from __future__ import annotations
 import os
 import signal
 import socket
-import traceback
+from typing import NoReturn
 
 from . import group, linux, wire
-from .forks import serve_forks
-from .namespaces import OTHERS, become_first, enter_user_namespace
-from .root import Root, lay_over, move_out
-from .script import Become
+from .forks import Forks
+from .namespaces import OTHERS, be_known_as
+from .root import Root, lay_over
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
     from .cells import State
 
-__all__ = ["Place", "serve_branches"]
+__all__ = ["Branches", "Place"]
 
 _JOINED = ("user", "net", "ipc", "uts", "cgroup", "pid", "mnt")
 """The namespaces that the fork of an interpreter enters; that of users first, for it gives the right to the others."""
@@ -50,82 +49,86 @@ class Place:
         self.cells = cells
 
 
-def serve_branches(place: Place, control: int, serve: Callable[[Place, int], None]) -> None:
-    """Fork branches of ``place`` until the host hangs up; each is handed to ``serve`` with its channel.
+class Branches(Forks):
+    """Branches of one frozen sandbox."""
 
-    Raises:
-        Become: in the processes of steps.
-    """
-    if place.state is not None:
-        os.kill(place.state.pid, signal.SIGSTOP)
-    serve_forks(socket.socket(fileno=control), lambda channel: _fork_branch(place, control, channel, serve))
+    def __init__(self, place: Place, control: int, serve: Callable[[Place, int], NoReturn]) -> None:
+        """Fork branches of ``place`` as the host says at ``control``; ``serve`` them, each at its own channel."""
+        super().__init__(socket.socket(fileno=control))
+        self._place = place
+        self._serve = serve
+        self._told = self._tell = -1
+        if place.state is not None:
+            os.kill(place.state.pid, signal.SIGSTOP)
 
+    def fork(self, flags: int) -> tuple[int, int]:
+        """Fork from the bare root, where alone namespaces can be made, as the user who is to own that of users."""
+        uid, switch = self._place.config["uid"], self._place.config["switch_user"]
+        self._told, self._tell = os.pipe()
+        self._place.root.move_out()
+        if switch:
+            os.setgroups([])
+            os.setresgid(-1, uid, -1)
+            os.setresuid(-1, uid, -1)
+            linux.raise_capabilities()
+        pid, own = linux.fork_into(flags)
+        if pid == 0:
+            return pid, own
+        if switch:
+            os.setresuid(-1, os.getuid(), -1)
+            os.setresgid(-1, os.getgid(), -1)
+            linux.die_with_parent()
+        self._place.root.move_in()
+        return pid, own
 
-def _fork_branch(place: Place, control: int, channel: int, serve: Callable[[Place, int], None]) -> None:
-    """Fork the process that waits for a branch's init; wake the interpreter while the branch asks for it."""
-    told, tell = os.pipe()
-    if os.fork() == 0:
+    def forked(self) -> None:
+        """Wake the interpreter while the branch asks for it."""
+        os.close(self._tell)
+        state = self._place.state
+        if state is not None and os.read(self._told, 1) == _WAKE:
+            os.kill(state.pid, signal.SIGCONT)
+            os.read(self._told, 1)
+            os.kill(state.pid, signal.SIGSTOP)
+        os.close(self._told)
+
+    def serve(self, channel: int, pid: int) -> NoReturn:
+        """Make a branch and serve it."""
+        signal.set_wakeup_fd(-1)
+        os.close(self._told)
+        joined = group.receive(channel)
+        order, _ = wire.read_frame(channel)
+        config = {**self._place.config, "group": joined, "switch_user": False}
         try:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            signal.set_wakeup_fd(-1)
-            os.close(told)
-            os.close(control)
-            _serve_branch(place, channel, tell, serve)
-        except Become:
-            raise
-        except (EOFError, ConnectionError):
-            os._exit(0)
-        except BaseException:  # noqa: BLE001 - a branch must never go on as a second frozen init
-            traceback.print_exc()
-        os._exit(1)
-    os.close(tell)
-    if place.state is not None and os.read(told, 1) == _WAKE:
-        os.kill(place.state.pid, signal.SIGCONT)
-        os.read(told, 1)
-        os.kill(place.state.pid, signal.SIGSTOP)
-    os.close(told)
-
-
-def _serve_branch(place: Place, channel: int, tell: int, serve: Callable[[Place, int], None]) -> None:
-    joined = group.receive(channel)
-    order, _ = wire.read_frame(channel)
-    pid = os.getpid()
-    try:
-        config = {**place.config, "group": joined, "switch_user": False}
-        if place.config["switch_user"]:
             _take_user(config["uid"])
-        move_out(place.root)
-        enter_user_namespace(config["uid"], proc="/new/proc")
-        become_first()
-        linux.unshare(OTHERS)
-        root = lay_over(config, place.root)
-        linux.set_hostname("sandbox")
-        linux.loopback_up()
-        state = _adopt(place.state, order["index"], tell, joined["join"]) if place.state is not None else None
-    except OSError as error:
-        wire.write_frame(channel, {"problem": str(error)})
-        os._exit(1)
-    if state is not None:
-        os.write(tell, _DONE)
-    os.close(tell)
-    wire.write_frame(channel, {"ready": True, "pid": pid})
-    serve(Place(config, root, state, place.cells), channel)
+            linux.unshare(OTHERS)
+            root = lay_over(config, self._place.root)
+            linux.set_hostname("sandbox")
+            linux.loopback_up()
+            state = self._adopt(order["index"], joined["join"])
+        except OSError as error:
+            wire.write_frame(channel, {"problem": str(error)})
+            os._exit(1)
+        os.close(self._tell)
+        wire.write_frame(channel, {"ready": True, "pid": pid})
+        self._serve(Place(config, root, state, self._place.cells), channel)
 
-
-def _adopt(state: State, index: int, tell: int, join: list[int]) -> State:
-    namespaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in _JOINED]
-    os.write(tell, _WAKE)
-    branch = state.branch(namespaces, index, join)
-    for namespace in namespaces:
-        os.close(namespace)
-    state.line.close()
-    return branch
+    def _adopt(self, index: int, join: list[int]) -> State | None:
+        state = self._place.state
+        if state is None:
+            return None
+        namespaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in _JOINED]
+        os.write(self._tell, _WAKE)
+        branch = state.branch(namespaces, index, join)
+        os.write(self._tell, _DONE)
+        for namespace in namespaces:
+            os.close(namespace)
+        state.line.close()
+        return branch
 
 
 def _take_user(uid: int) -> None:
-    """Become the sandbox's user, who must own the user namespace, but keep the capabilities to make the others."""
-    linux.keep_capabilities()
-    os.setgroups([])
+    """Become the sandbox's user, whose namespace we are the first in, with all rights there."""
+    be_known_as(uid, uid, uid, proc="/new/proc")
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
-    linux.raise_capabilities()
+    linux.die_with_parent()

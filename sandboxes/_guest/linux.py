@@ -6,7 +6,9 @@ Every function raises OSError with the call's name and arguments when the kernel
 from __future__ import annotations
 
 import ctypes
+import mmap
 import os
+import signal
 import struct
 
 __all__ = [
@@ -24,6 +26,7 @@ __all__ = [
     "drop_bounding_set",
     "drop_capabilities",
     "forbid_new_privileges",
+    "fork_into",
     "gather_pages",
     "join_namespace",
     "keep_capabilities",
@@ -62,6 +65,8 @@ _SECCOMP_MODE_FILTER = 2
 _SIGKILL = 9
 _MADV_COLLAPSE = 25
 _HUGE = 2 << 20
+_CLONE_PARENT_SETTID = 0x00100000
+_SYS_CLONE = {"x86_64": 56, "aarch64": 220}
 _SYS_PIVOT_ROOT = {"x86_64": 155, "aarch64": 41}
 _SYS_MOUNT_SETATTR = 442  # the same number on every architecture
 _CAPABILITY_VERSION_3 = 0x20080522
@@ -85,6 +90,30 @@ def _prctl(option: int, argument: int = 0) -> int:
 def unshare(flags: int) -> None:
     """Leave the namespaces named by the CLONE_NEW* flags; a new pid namespace holds the next child."""
     _check(_libc.unshare(flags), f"unshare {flags:#x}")
+
+
+def fork_into(flags: int) -> tuple[int, int]:
+    """Fork a child right into the new namespaces of the CLONE_NEW* ``flags``, where it is the first if of processes.
+
+    Unlike after ``unshare``, no process is left between. What ``os.fork`` does for Python is done here.
+
+    Returns:
+        what ``fork`` returns, and the child's process id as its parent knows it: in the child too.
+    """
+    if not flags:
+        pid = os.fork()
+        return pid, pid or os.getpid()
+    with mmap.mmap(-1, mmap.PAGESIZE) as shared:
+        number = ctypes.c_int.from_buffer(shared)
+        python, word = ctypes.pythonapi, ctypes.c_ulong
+        python.PyOS_BeforeFork()
+        wanted = word(flags | _CLONE_PARENT_SETTID | signal.SIGCHLD)
+        system_call = ctypes.PyDLL(None, use_errno=True).syscall  # unlike _libc's, keeps Python's lock
+        pid = system_call(_SYS_CLONE[MACHINE], wanted, word(0), ctypes.byref(number), word(0), word(0))
+        (python.PyOS_AfterFork_Parent if pid else python.PyOS_AfterFork_Child)()
+        child = int(number.value)
+        del number
+    return _check(pid, f"clone {flags:#x}"), child
 
 
 def join_namespace(fd: int) -> None:

@@ -1,20 +1,20 @@
 # ruff: noqa: TID251
 """The init of a sandbox: enters the namespaces, builds the root, then serves the host until it hangs up.
 
-With namespaces there are two processes: the one the zygote forked, which only waits, and its child, pid 1 inside, whose
-death takes everything inside with it. It dies when the host closes the channel, or is killed. The first one keeps the
-channel open as long as it lives, so that the host sees its end only when nothing inside is left.
+With namespaces it is pid 1 inside, and its death takes everything inside with it. It dies when the host closes the
+channel, or is killed.
 """
 
 from __future__ import annotations
 
 import os
 import sys
+from typing import NamedTuple, NoReturn
 
 from . import alone, files, group, linux, root, seccomp, wire
-from .branch import Place, serve_branches
+from .branch import Branches, Place
 from .cells import CellRunner
-from .namespaces import OTHERS, become_first, enter_user_namespace
+from .namespaces import OTHERS, be_known_as
 from .processes import pin
 from .steps import StepRunner
 
@@ -22,7 +22,16 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["main"]
+__all__ = ["Parent", "main"]
+
+
+class Parent(NamedTuple):
+    """The zygote: its process id, user and group as it knows them."""
+
+    pid: int
+    user: int
+    group: int
+
 
 _KEPT = (
     *("env", "gpu", "group", "limits", "own", "replacements", "script"),
@@ -31,32 +40,29 @@ _KEPT = (
 """What steps may know of the configuration, since they inherit it; the rest names places of the host."""
 
 
-def main(control: int, zygote: int) -> None:
+def main(control: int, pid: int, zygote: Parent) -> NoReturn:
     """Serve the host at the descriptor ``control``; the first frame is the configuration.
 
     Args:
         control: the sandbox's end of its channel.
-        zygote: process id of our parent.
+        pid: our process id, as the zygote knows it.
+        zygote: our parent.
 
     Raises:
         Become: in the processes of steps.
     """
-    pid = os.getpid()
+    joined = group.receive(control)
+    config = {**wire.read_frame(control)[0], "group": joined}
     try:
-        joined = group.receive(control)
-        config = {**wire.read_frame(control)[0], "group": joined}
-        try:
-            place = Place({name: config[name] for name in _KEPT}, _enter(config, zygote))
-        except Exception as error:  # noqa: BLE001 - whatever it is, the host must be told
-            wire.write_frame(control, {"problem": f"{type(error).__name__}: {error}"})
-            os._exit(1)
-        wire.write_frame(control, {"ready": True, "pid": pid})
-        _serve(place, control)
-    except (EOFError, ConnectionError):
-        os._exit(0)
+        place = Place({name: config[name] for name in _KEPT}, _enter(config, zygote))
+    except Exception as error:  # noqa: BLE001 - whatever it is, the host must be told
+        wire.write_frame(control, {"problem": f"{type(error).__name__}: {error}"})
+        os._exit(1)
+    wire.write_frame(control, {"ready": True, "pid": pid})
+    _serve(place, control)
 
 
-def _serve(place: Place, control: int) -> None:
+def _serve(place: Place, control: int) -> NoReturn:
     """Do what the host asks, until it has the sandbox frozen: from then on, branches of it do."""
     config = place.config
     runner = (
@@ -83,15 +89,15 @@ def _serve(place: Place, control: int) -> None:
             break
     if isinstance(runner, CellRunner):
         place = Place(config, place.root, runner.state, runner.count)
-    serve_branches(place, control, _serve)
+    Branches(place, control, _serve).listen()
     os._exit(0)
 
 
-def _enter(config: dict[str, Any], zygote: int) -> root.Root:
+def _enter(config: dict[str, Any], zygote: Parent) -> root.Root:
     """Become the sandbox's init."""
     if sys.platform == "linux":
         linux.die_with_parent()
-    if os.getppid() != zygote:
+    if os.getppid() not in (zygote.pid, 0):  # 0 is whoever is outside of our pid namespace
         os._exit(1)
     if config["tier"] == "D":
         return root.Root(alone.prepare(config), top=-1, layers=0)
@@ -100,8 +106,7 @@ def _enter(config: dict[str, Any], zygote: int) -> root.Root:
     if config["tier"] == "C":
         return root.Root(alone.prepare(config), top=-1, layers=0)
     if config["tier"] == "B":
-        enter_user_namespace(config["uid"])
-    become_first()
+        be_known_as(config["uid"], zygote.user, zygote.group)
     linux.unshare(OTHERS)
     found = root.build_root(config)
     linux.set_hostname("sandbox")

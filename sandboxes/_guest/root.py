@@ -26,7 +26,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["WRITABLE", "Root", "build_root", "lay_over", "move_out", "repair"]
+__all__ = ["WRITABLE", "Root", "build_root", "lay_over", "repair"]
 
 WRITABLE = {"workspace": 0o755, "tmp": 0o1777}
 """The folders that code may write to and that a fork carries over, with their modes."""
@@ -52,6 +52,16 @@ class Root(NamedTuple):
     top: int
     layers: int
 
+    def move_out(self) -> None:
+        """Move into the bare root."""
+        os.fchdir(self.top)
+        os.chroot(".")
+
+    def move_in(self) -> None:
+        """Move from the bare root into the sandbox's own."""
+        os.chroot("/new")
+        os.chdir("/workspace")
+
 
 def build_root(config: dict[str, Any]) -> Root:
     """Build the root in this process's new mount and pid namespaces and move into it."""
@@ -70,7 +80,7 @@ def build_root(config: dict[str, Any]) -> Root:
     _show_inputs(config["inputs"])
     linux.unmount("/old")
     linux.set_mount_attributes("/new", read_only=True, below=False)
-    return _move_in(1)
+    return _finish(1)
 
 
 def lay_over(config: dict[str, Any], parent: Root) -> Root:
@@ -90,7 +100,7 @@ def lay_over(config: dict[str, Any], parent: Root) -> Root:
         os.close(source)
     _mount_shared_memory(config["uid"])
     linux.mount_proc("/new/proc")
-    return _move_in(len(layers))
+    return _finish(len(layers))
 
 
 def repair(config: dict[str, Any]) -> None:
@@ -111,12 +121,6 @@ def _leave_host() -> None:
         os.mkdir(f"/tmp/{name}")
     linux.pivot_root("/tmp", "/tmp/old")
     os.chdir("/")
-
-
-def move_out(root: Root) -> None:
-    """Move back into the bare root, from which alone namespaces can be made."""
-    os.fchdir(root.top)
-    os.chroot(".")
 
 
 def _make_layer(path: str, mib: int, uid: int) -> None:
@@ -142,14 +146,14 @@ def _shown_inside(folders: list[str]) -> dict[str, int]:
     return {point: os.open(point, os.O_PATH) for point in outermost}
 
 
-def _move_in(layers: int) -> Root:
+def _finish(layers: int) -> Root:
     linux.mount_tmpfs("/own", mib=_OWN_MIB, mode=0o755)
     script = os.open("/own/step.py", os.O_CREAT | os.O_RDWR, 0o644)
     _show("/own/step.py", "/new" + SCRIPT)
     top = os.open("/", os.O_PATH | os.O_DIRECTORY)
-    os.chroot("/new")
-    os.chdir("/workspace")
-    return Root(script, top, layers)
+    root = Root(script, top, layers)
+    root.move_in()
+    return root
 
 
 def _show_system(plan: dict[str, Any]) -> None:

@@ -1,4 +1,12 @@
-"""Frames between the host and a sandbox's init: two big-endian lengths, a JSON object, raw bytes."""
+"""What the host and its processes say to each other.
+
+Frames, to and from a sandbox's init: two big-endian lengths, a JSON object, raw bytes.
+
+Orders, to who forks sandboxes (see ``forks``): a kind and a number::
+
+    FORK   into no namespaces (ALONE), one of processes (PROCESSES), or that and one of users (USERS); with a descriptor
+    KILL   the sandbox with this process id
+"""
 
 from __future__ import annotations
 
@@ -10,9 +18,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-__all__ = ["HEADER", "decode", "encode", "read_frame", "write_frame"]
+__all__ = [
+    "ALONE",
+    "FORK",
+    "HEADER",
+    "KILL",
+    "ORDER",
+    "PROCESSES",
+    "USERS",
+    "decode",
+    "encode",
+    "read_frame",
+    "write_frame",
+]
 
 HEADER = struct.Struct("!II")
+ORDER = struct.Struct("!cI")
+FORK, KILL = b"F", b"K"
+ALONE, PROCESSES, USERS = range(3)
 
 
 def encode(message: dict[str, Any], blob: bytes = b"") -> bytes:

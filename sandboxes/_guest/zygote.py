@@ -12,10 +12,10 @@ import os
 import signal
 import socket
 import sys
-import traceback
+from typing import NoReturn
 
 from . import linux, main, warm
-from .forks import serve_forks
+from .forks import Forks
 from .script import Become, Program
 
 __all__ = ["serve"]
@@ -35,23 +35,21 @@ def serve(control: int, host: int, image: str) -> Program:
             os._exit(0)
     warm.load(image)
     try:
-        serve_forks(socket.socket(fileno=control), _fork_sandbox)
+        _Sandboxes(socket.socket(fileno=control)).listen()
     except Become as become:
         return become.program
     os._exit(0)
 
 
-def _fork_sandbox(channel: int) -> None:
-    zygote = os.getpid()
-    if os.fork():
-        return
-    try:
-        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+class _Sandboxes(Forks):
+    """Forks of the zygote itself."""
+
+    def __init__(self, control: socket.socket) -> None:
+        super().__init__(control)
+        self._zygote = main.Parent(os.getpid(), os.geteuid(), os.getegid())
+
+    def serve(self, channel: int, pid: int) -> NoReturn:
+        """Serve a new sandbox."""
         os.closerange(3, channel)
         os.closerange(channel + 1, os.sysconf("SC_OPEN_MAX"))
-        main.main(channel, zygote)
-    except Become:
-        raise
-    except BaseException:  # noqa: BLE001 - a sandbox must never go on as a second zygote
-        traceback.print_exc()
-    os._exit(1)
+        main.main(channel, pid, self._zygote)

@@ -53,8 +53,8 @@ class StepResult(Record):
         cpu_s: CPU seconds of the whole process tree.
         peak_mib: peak resident memory in MiB.
         tier: isolation it really ran under: A root namespaces, B user namespaces, C Landlock, D none, vm a machine.
-        state: what became of a cell's variables: ``kept``, ``rolled_back`` to those before it, or ``lost``; ``none`` for
-            scripts.
+        state: what became of a cell's variables: ``kept``, ``rolled_back`` to those before it, or ``lost``; ``none``
+            for scripts.
     """
 
     status: StepStatus

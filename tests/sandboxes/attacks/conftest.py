@@ -92,9 +92,5 @@ def children() -> Callable[[int], list[int]]:
 
 
 @pytest.fixture(scope="session")
-def init_of(children) -> Callable[[Sandbox], int]:
-    def find(sandbox: Sandbox) -> int:
-        (init,) = children(sandbox._body.channel.pid)
-        return init
-
-    return find
+def init_of() -> Callable[[Sandbox], int]:
+    return lambda sandbox: sandbox._body.channel.pid

@@ -52,7 +52,7 @@ def test_killing_the_orchestrator(children, number: signal.Signals):
         assert parent.stdout.readline() == b"running\n"
         watched = [os.pidfd_open(pid) for pid in descendants(parent.pid)]
         parent.send_signal(number)
-    assert len(watched) == 5, "the zygote, two processes of the sandbox and two of the step"
+    assert len(watched) == 4, "the zygote, the init of the sandbox and two processes of the step"
     await_ends(watched)
 
 
