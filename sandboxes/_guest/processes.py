@@ -52,8 +52,7 @@ def alive(*, isolated: bool) -> list[Process]:
 def kill_all(*, isolated: bool) -> None:
     """Kill everything in the sandbox; who is forked meanwhile is not found without a pid namespace."""
     if isolated:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGKILL)
+        _signal_everybody(signal.SIGKILL)
         return
     for process in alive(isolated=False):
         with contextlib.suppress(ProcessLookupError):
@@ -69,8 +68,7 @@ def kill_others(keep: set[int], *, isolated: bool) -> float:
         CPU seconds of what was killed.
     """
     if isolated:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(-1, signal.SIGSTOP)
+        _signal_everybody(signal.SIGSTOP)
     spent = 0.0
     while others := [process for process in alive(isolated=isolated) if process.pid not in keep]:
         spent += sum(process.cpu_s for process in others)
@@ -79,6 +77,18 @@ def kill_others(keep: set[int], *, isolated: bool) -> float:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
     return spent
+
+
+def _signal_everybody(number: signal.Signals) -> None:
+    """Signal all other processes of our pid namespace.
+
+    Raises:
+        RuntimeError: we are not its first process: outside of a namespace of ours, this would reach the whole machine.
+    """
+    if os.getpid() != 1:
+        raise RuntimeError("only the first process of a pid namespace may signal everybody")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(-1, number)
 
 
 def _kill_and_wait(pids: Iterable[int]) -> None:
