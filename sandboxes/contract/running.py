@@ -150,10 +150,10 @@ print("done", flush=True)
 @check()
 async def cancelling(backend: SandboxBackend) -> None:
     """A step whose ``run`` is cancelled is killed before that returns, and the sandbox can be used again."""
-    code = "import time\nopen('started', 'w').close()\ntime.sleep({})\nopen('late', 'w').close()"
+    code = "import time\nopen('started', 'w').close()\ntime.sleep(3)\nopen('late', 'w').close()"
     async with script(backend) as sandbox:
-        task = asyncio.create_task(sandbox.run(code.format(5), timeout=60))
-        await asyncio.sleep(2)
+        task = asyncio.create_task(sandbox.run(code, timeout=60))
+        await asyncio.sleep(1.5)
         task.cancel()
         try:
             await task
@@ -161,7 +161,7 @@ async def cancelling(backend: SandboxBackend) -> None:
             pass
         else:
             raise CheckFailure("a cancelled run returned a result")
-        await step(sandbox, "import os, time\ntime.sleep(4)\nprint(os.path.exists('late'))", "False\n")
+        await step(sandbox, "import os, time\ntime.sleep(2)\nprint(os.path.exists('late'))", "False\n")
 
 
 @check()

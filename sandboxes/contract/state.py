@@ -81,8 +81,8 @@ async def cancelling(backend: SandboxBackend) -> None:
     """A cell whose ``run`` is cancelled is killed before that returns, and the next cell works."""
     async with cell(backend) as sandbox:
         await step(sandbox, "import os, time\nx = 1")
-        task = asyncio.create_task(sandbox.run("time.sleep(5)\nopen('late', 'w').close()", timeout=60))
-        await asyncio.sleep(2)
+        task = asyncio.create_task(sandbox.run("time.sleep(3)\nopen('late', 'w').close()", timeout=60))
+        await asyncio.sleep(1.5)
         task.cancel()
         try:
             await task
@@ -90,7 +90,7 @@ async def cancelling(backend: SandboxBackend) -> None:
             pass
         else:
             raise CheckFailure("a cancelled run returned a result")
-        await step(sandbox, "import os, time\ntime.sleep(4)\nprint(os.path.exists('late'))", "False\n")
+        await step(sandbox, "import os, time\ntime.sleep(2)\nprint(os.path.exists('late'))", "False\n")
 
 
 @check(stateful)

@@ -1,7 +1,7 @@
 """The machines of the local E2B server: a folder as root, namespaces, and a process 1 (``machine_init.py``) for each.
 
-The kernel lets a process move only into namespaces within its own. So a machine that is copied goes on in a copy
-itself, and its old ``Body`` is kept, idle, around the bodies of the copies, until all of them are gone.
+The kernel lets a process move only into namespaces within its own. So a machine that is copied while processes run in
+it goes on in a copy itself, and its old ``Body`` is kept, idle, around those of the copies, until all of them are gone.
 """
 
 from __future__ import annotations
@@ -67,19 +67,25 @@ class Machine:
         """``n`` machines with this one's files, and its processes of code's user."""
         with self._copying:
             old = self.body
-            self.body, *others = [Body(old.folder, old.image, old.internet, old) for _ in range(n + 1)]
-            old.close()
-            return [Machine(body) for body in others]
+            busy = old.count_processes() > 0
+            bodies = [Body(old.folder, old.image, old.internet, old, inside=busy) for _ in range(n + busy)]
+            if busy:
+                self.body = bodies.pop()
+                old.close()
+            return [Machine(body) for body in bodies]
 
     def close(self) -> None:
         self.body.close()
 
 
 class Body:
-    """What a machine is made of; ``source`` is the body that this one is a copy of, files and processes."""
+    """What a machine is made of: the files of ``source`` and, if it lies ``inside`` that, its processes too."""
 
-    def __init__(self, folder: Path, image: Path, internet: bool, source: Body | None = None) -> None:
-        self.folder, self.image, self.internet, self.source = folder, image, internet, source
+    def __init__(
+        self, folder: Path, image: Path, internet: bool, source: Body | None = None, *, inside: bool = False
+    ) -> None:
+        self.folder, self.image, self.internet = folder, image, internet
+        self.source = source if inside else None
         self.root = folder / secrets.token_hex(8)
         self._holders = 1
         self._numbers, self._processes = itertools.count(1), dict[int, Process]()
@@ -92,10 +98,10 @@ class Body:
         (self.root / copying.SOCKET[1:]).chmod(0o777)
         self._gate.listen()
         self._gate.settimeout(20)
-        self._boot(source)
-        if source is not None:
-            source.hold()
-            source.send_processes_to(self)
+        self._boot(self.source)
+        if self.source is not None:
+            self.source.hold()
+            self.source.send_processes_to(self)
 
     def start(
         self, argv: list[str], user: str, cwd: str = "/", env: dict[str, str] | None = None, stdin: int = -1
@@ -132,6 +138,10 @@ class Body:
                 answer = line.recv(1000)
                 if answer != b"ok":
                     raise RuntimeError(f"a process can't be copied: {answer.decode() or 'it has ended'}")
+
+    def count_processes(self) -> int:
+        """How many processes of code's user there are."""
+        return int(self._ask({"signal": 0})["signalled"])
 
     def hold(self) -> None:
         """Outlive another ``close``."""
