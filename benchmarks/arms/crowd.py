@@ -52,7 +52,7 @@ async def memory_of_ours(count: int) -> dict[str, float]:
         sandboxes = [await backend.create(SandboxSpec()) for _ in range(count)]
         steps = [asyncio.create_task(sandbox.run(_HOLD, timeout=1000)) for sandbox in sandboxes]
         families = [_below(sandbox._body.channel.pid) for sandbox in sandboxes]
-        while any(len(family) < 3 for family in families):
+        while any(len(family) < 2 for family in families):
             await asyncio.sleep(0.1)
             families = [_below(sandbox._body.channel.pid) for sandbox in sandboxes]
         await asyncio.sleep(3 + 0.1 * count)
