@@ -28,6 +28,7 @@ import resource
 import select
 import socket
 import sys
+import traceback
 from typing import NamedTuple
 
 from . import group, linux, warm
@@ -60,6 +61,7 @@ class Notebook(Program):
         """Make this process that of a Python just started without a script; ``line`` leads to the init."""
         super().__init__(config, "", [])
         del self.names["__file__"]
+        sys.excepthook = traceback.print_exception  # which, unlike Python's own, finds the lines of cells
         self._line = line
         self._child: _Child | None = None
         self._workspace: str = config["workspace"]
