@@ -17,6 +17,7 @@ __all__ = [
     "CheckResult",
     "cell",
     "check",
+    "confined",
     "expect",
     "forkable",
     "isolated",
@@ -103,6 +104,11 @@ def registered() -> tuple[Check, ...]:
 def stateful(found: Capabilities) -> str:
     """Needs cells."""
     return "" if found.stateful else "the backend runs no cells (stateful is False)"
+
+
+def confined(found: Capabilities) -> str:
+    """Needs anything at all that holds the code."""
+    return "" if found.tier != "D" else "tier D shuts nothing in"
 
 
 def isolated(found: Capabilities) -> str:
