@@ -65,7 +65,8 @@ def load(image: str) -> None:
             for prime in (_prime, _prime_torch):
                 with contextlib.suppress(Exception):
                     prime()
-        pause_openmp()
+        _find_openmp()
+        _pause_known()
         os.register_at_fork(before=_pause_known)
         _forget_exit_handlers()
     gc.collect()
@@ -79,11 +80,7 @@ def pause_openmp() -> None:
     with contextlib.suppress(OSError):
         if len(os.listdir("/proc/self/task")) == 1:  # noqa: PTH208
             return
-    with contextlib.suppress(OSError), open("/proc/self/maps") as stream:
-        loaded = {line.split(maxsplit=5)[5].strip() for line in stream if _OPENMP.search(line)}
-        for path in loaded - _openmp.keys():
-            with contextlib.suppress(OSError):
-                _openmp[path] = ctypes.CDLL(path)
+    _find_openmp()
     _pause_known()
 
 
@@ -93,6 +90,14 @@ def set_threads(count: int) -> None:
         sys.modules["threadpoolctl"].threadpool_limits(count)
     if "torch" in sys.modules:
         sys.modules["torch"].set_num_threads(count)
+
+
+def _find_openmp() -> None:
+    with contextlib.suppress(OSError), open("/proc/self/maps") as stream:
+        loaded = {line.split(maxsplit=5)[5].strip() for line in stream if _OPENMP.search(line)}
+        for path in loaded - _openmp.keys():
+            with contextlib.suppress(OSError):
+                _openmp[path] = ctypes.CDLL(path)
 
 
 def _pause_known() -> None:
