@@ -26,6 +26,7 @@ import os
 import random
 import resource
 import select
+import signal
 import socket
 import sys
 import traceback
@@ -232,14 +233,29 @@ def _usage() -> tuple[float, int]:
     return own.ru_utime + own.ru_stime + children.ru_utime + children.ru_stime, own.ru_maxrss
 
 
+_POOLS = ("joblib.externals.loky.reusable_executor", "loky.reusable_executor")
+_TRACKERS = (
+    *("multiprocessing.resource_tracker", "loky.backend.resource_tracker"),
+    "joblib.externals.loky.backend.resource_tracker",
+)
+
+
 def _end_workers() -> None:
-    """Shut down joblib's pool, which would be killed at the cell's end and then be missed by the next."""
-    for name in ("joblib.externals.loky.reusable_executor", "loky.reusable_executor"):
+    """End joblib's pool and the trackers of its resources: killed with the cell, they would be missed by the next."""
+    for name in _POOLS:
         module = sys.modules.get(name)
         if module is not None and getattr(module, "_executor", None) is not None:
             with contextlib.suppress(Exception):
                 vars(module)["_executor"].shutdown(wait=True, kill_workers=True)
             vars(module)["_executor"] = None
+    for name in _TRACKERS:
+        tracker: Any = getattr(sys.modules.get(name), "_resource_tracker", None)
+        if tracker is not None and tracker._pid is not None:
+            with contextlib.suppress(OSError):
+                os.kill(tracker._pid, signal.SIGKILL)  # asked to stop, it would complain of what it tracks
+                os.waitpid(tracker._pid, 0)
+                os.close(tracker._fd)
+            tracker._pid = tracker._fd = None
 
 
 def _working_folder(workspace: str) -> str:
