@@ -150,7 +150,7 @@ class LocalBackend:
 
     async def _make(self, tier: IsolationTier, spec: SandboxSpec) -> Body:
         interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
-        make_group = partial(self._groups.make, spec.limits)
+        make_group = partial(self._groups.make, spec.limits, processes=tier not in ("A", "B"))
         if tier in ("A", "B"):
             with self._lease_gpu() as (gpu, lease):
                 config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter, gpu)

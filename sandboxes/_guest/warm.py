@@ -16,7 +16,7 @@ import sys
 import warnings
 import weakref
 
-from . import linux
+from . import heap, linux
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -72,7 +72,10 @@ def load(image: str) -> None:
     gc.collect()
     gc.freeze()
     if sys.platform == "linux":
-        linux.gather_pages()
+        try:
+            heap.move_to_file()
+        except OSError:
+            linux.gather_pages()
 
 
 def pause_openmp() -> None:

@@ -218,11 +218,11 @@ def test_group_that_cannot_be_made_leaves_nothing(groups: Groups, monkeypatch):
     monkeypatch.setitem(_cgroups._EVENTS, 2, "no.such.file")
     monkeypatch.setattr(_cgroups, "_limit", lambda folder, *_: (folder / "no.such.file").write_text("1"))
     with pytest.raises(Exception, match="control group"):
-        groups.make(SandboxLimits())
+        groups.make(SandboxLimits(), processes=True)
     assert own_folders(groups) == before
 
 
 def test_no_place_is_an_empty_group():
-    group = Groups("").make(SandboxLimits())
+    group = Groups("").make(SandboxLimits(), processes=True)
     assert (group, group.descriptors) == (Group(), [])
     group.close()
