@@ -417,7 +417,7 @@ while True:
             time.sleep(100)
         made += 1
     except BlockingIOError:
-        print("stopped at", made < 120, flush=True)
+        print("stopped at", made < 400, flush=True)
         break
 while True:
     try:
@@ -427,9 +427,9 @@ while True:
 """
     async with await alone.create(SandboxSpec(limits=SandboxLimits(processes=40))) as sandbox:
         started = time.monotonic()
-        result = await sandbox.run(code, timeout=4.0)
+        result = await sandbox.run(code, timeout=8.0)
         assert (result.status, result.output) == ("timeout", "bomb\nstopped at True\n")
-        assert time.monotonic() - started < 4.0 + 10
+        assert time.monotonic() - started < 8.0 + 10
         assert children(init_of(sandbox)) == []
         assert (await sandbox.run("print(2)", timeout=30)).output == "2\n"
 
