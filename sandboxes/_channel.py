@@ -14,13 +14,17 @@ from sandmle.errors import InfraError
 from sandmle.sandboxes._cgroups import Group
 from sandmle.sandboxes._guest import wire
 
-__all__ = ["Channel", "Forker"]
+__all__ = ["Channel", "Forker", "Unforkable"]
 
 _START_S = 120.0
 """Enough for a zygote that has only just been started, on a busy machine."""
 _CANCEL_S = 10.0
 
 Answer = tuple[dict[str, Any], bytes]
+
+
+class Unforkable(InfraError):
+    """The interpreter of a frozen sandbox can't be forked, or not be trusted when it is."""
 
 
 class Forker(Protocol):
@@ -97,7 +101,8 @@ class Channel:
             await channel._send(config)
             answer, _ = await asyncio.wait_for(_receive(reader), _START_S)
             if "problem" in answer:
-                raise InfraError(f"the sandbox could not be made: {answer['problem']}")
+                kind = Unforkable if "unforkable" in answer else InfraError
+                raise kind(f"the sandbox could not be made: {answer['problem']}")
         except (EOFError, ConnectionError, TimeoutError) as error:
             await channel.close()
             problem = forker.last_words() or "its init does not answer"

@@ -25,27 +25,44 @@ class Frozen:
         self._channel = channel
         self._parent = parent
         self._holders = 0
-        self._branches = 0
+        self._wanted = 0
 
-    async def branch(self) -> Channel:
-        """A new branch, with random generators of its own.
+    async def branch(self, index: int) -> Channel:
+        """A new branch, with random generators that depend on its state and ``index``, which is above 0.
 
         Raises:
+            Unforkable: its interpreter can't be forked.
             InfraError: it could not be made.
         """
-        self._branches += 1
-        return await self._open(self._branches)
+        return await self._open(index)
 
     async def go_on(self) -> Channel:
         """A new branch that goes on as this sandbox would have, with its random generators.
 
         Raises:
+            Unforkable: its interpreter can't be forked.
             InfraError: it could not be made.
         """
-        return await self._open(0)
+        self._wanted += 1
+        try:
+            return await self._open(0)
+        finally:
+            self.unwant()
 
     async def _open(self, index: int) -> Channel:
         return await Channel.open({"index": index, "namespaces": wire.USERS}, self, self._channel.make_group)
+
+    def want(self) -> Frozen:
+        """Keep it, and its interpreter for more branches, until one more ``unwant`` and ``release``."""
+        self._wanted += 1
+        return self.hold()
+
+    def unwant(self) -> None:
+        """Let its interpreter go if nobody else wants branches."""
+        self._wanted -= 1
+        if self._wanted == 0:
+            with contextlib.suppress(OSError):
+                self._channel.socket.send(wire.ORDER.pack(wire.SEAL, 0))
 
     def hold(self) -> Frozen:
         """Keep it until one more ``release``."""

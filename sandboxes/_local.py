@@ -32,6 +32,7 @@ from types import TracebackType
 from typing import Self, TypeVar
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.sandboxes._body import Body
 from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
@@ -41,7 +42,7 @@ from sandmle.sandboxes._layout import Interpreter, check_image, find_interpreter
 from sandmle.sandboxes._leases import Leases, machine_cores
 from sandmle.sandboxes._probe import probe
 from sandmle.sandboxes._protocol import Capabilities, SandboxSpec
-from sandmle.sandboxes._sandbox import Body, LocalSandbox
+from sandmle.sandboxes._sandbox import LocalSandbox
 from sandmle.sandboxes._slots import Slots
 from sandmle.sandboxes._zygote import Zygote
 from sandmle.settings import get_settings

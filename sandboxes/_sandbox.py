@@ -8,103 +8,27 @@ workspace, which is copied.
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from sandmle.errors import InfraError
-from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._body import Body, Done, LocalSnapshot
+from sandmle.sandboxes._channel import Channel, Unforkable
 from sandmle.sandboxes._frozen import Frozen
-from sandmle.sandboxes._guest.removal import remove_folder
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes._slots import Slots
 from sandmle.trajectory import IsolationTier, StepResult
 
-__all__ = ["Body", "LocalSandbox"]
+__all__ = ["LocalSandbox"]
 
 _GRACE_S = 30.0
 _FILE_S = 120.0
 _MOST_GENERATIONS = 24
 """The kernel nests namespaces 32 deep, and we may be in some already."""
 _log = logging.getLogger("sandmle.sandboxes")
-
-
-class Body:
-    """What a sandbox consists of, which ``restore`` exchanges.
-
-    Attributes:
-        channel: the way to its init; None for a branch that nothing has been asked of yet.
-        parent: the frozen sandbox that it is a branch of, if it is one; held.
-    """
-
-    def __init__(self, channel: Channel | None, parent: Frozen | None = None, folder: Path | None = None) -> None:
-        """Take over ``folder``, which only sandboxes without namespaces have."""
-        self.channel = channel
-        self.parent = parent
-        self._folder = folder
-
-    async def reach(self) -> Channel:
-        """The way to its init, made if need be.
-
-        Raises:
-            InfraError: the branch could not be made.
-        """
-        if self.channel is None:
-            assert self.parent is not None
-            self.channel = await self.parent.go_on()
-        return self.channel
-
-    async def aclose(self) -> None:
-        """Kill everything inside and drop the workspace."""
-        try:
-            if self.channel is not None:
-                await self.channel.close()
-        finally:
-            if self.parent is not None:
-                await self.parent.release()
-            if self._folder is not None:
-                with contextlib.suppress(OSError):
-                    await asyncio.to_thread(remove_folder, str(self._folder))
-
-
-class _Done(NamedTuple):
-    """Something that changed a stateful sandbox, to be done again in a replay."""
-
-    request: dict[str, Any]
-    data: bytes
-    limit: float
-
-
-class LocalSnapshot:
-    """See ``Snapshot``: a frozen sandbox, or what it takes to come to the same state again."""
-
-    def __init__(self, family: object, done: tuple[_Done, ...], frozen: Frozen | None, workspace: bytes) -> None:
-        """Keep ``frozen``, which is held, or else the steps ``done`` and, of scripts, the ``workspace``."""
-        self.family = family
-        self.done = done
-        self.frozen = frozen
-        self.workspace = workspace
-        self.closed = False
-
-    async def aclose(self) -> None:
-        """Drop the state."""
-        if not self.closed:
-            self.closed = True
-            if self.frozen is not None:
-                await self.frozen.release()
-
-    async def __aenter__(self) -> Self:
-        """The snapshot itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the snapshot."""
-        await self.aclose()
 
 
 class LocalSandbox:
@@ -126,7 +50,8 @@ class LocalSandbox:
         self._slots = slots
         self._origin: Origin = "created"
         self._family = object()
-        self._done: tuple[_Done, ...] = ()
+        self._done: tuple[Done, ...] = ()
+        self._children = 0
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -195,15 +120,16 @@ class LocalSandbox:
             raise ValueError(f"a fork makes at least 1 sandbox, not {n}")
         children: list[LocalSandbox] = []
         async with self._turn:
+            frozen = await self._freeze()
             try:
-                frozen = await self._freeze()
                 workspace = b"" if frozen else await self._copy()
                 for _ in range(n):
-                    body = await (_branch(frozen) if frozen else self._replay(self._done, workspace))
-                    children.append(self._relative(body, "forked" if frozen else "replayed"))
+                    children.append(await self._child(frozen, workspace))
             except BaseException:
                 await asyncio.gather(*(child.aclose() for child in children))
                 raise
+            finally:
+                self._go_on(frozen)
         return children
 
     async def snapshot(self) -> LocalSnapshot:
@@ -215,7 +141,9 @@ class LocalSandbox:
         async with self._turn:
             frozen = await self._freeze()
             workspace = b"" if frozen else await self._copy()
-        return LocalSnapshot(self._family, self._done, frozen.hold() if frozen else None, workspace)
+            snapshot = LocalSnapshot(self._family, self._done, frozen, workspace)
+            self._go_on(frozen)
+        return snapshot
 
     async def restore(self, snapshot: Snapshot) -> None:
         """Go back to a state that this sandbox or a relative once had.
@@ -232,7 +160,7 @@ class LocalSandbox:
             if self._closed:
                 raise InfraError("the sandbox is closed")
             frozen = snapshot.frozen
-            body = Body(None, frozen.hold()) if frozen else await self._replay(snapshot.done, snapshot.workspace)
+            body = Body.go_on(frozen) if frozen else await self._replay(snapshot.done, snapshot.workspace)
             old, self._body, self._done = self._body, body, snapshot.done
             self._origin = self._origin if frozen else "replayed"
             await old.aclose()
@@ -254,40 +182,58 @@ class LocalSandbox:
         await self.aclose()
 
     async def _freeze(self) -> Frozen | None:
-        """Freeze what runs, to go on in a branch of it; None, and a warning, if the state can't be forked."""
+        """Freeze what runs, to ``_go_on`` in a branch of it; None, and a warning, if the state can't be forked."""
         if self._closed:
             raise InfraError("the sandbox is closed")
-        parent = self._body.parent
-        if parent is not None and self._body.channel is None:
-            return parent
-        obstacle = self._obstacle(parent) or await self._freeze_body(await self._body.reach())
+        obstacle = self._obstacle()
+        if not obstacle:
+            channel = await self._reach()
+            freezing = asyncio.create_task(channel.freeze())
+            try:
+                obstacle = await asyncio.shield(freezing)
+            except asyncio.CancelledError:
+                if not await freezing:
+                    self._go_on(Frozen(channel, self._body.parent))
+                raise
         if obstacle:
-            way = "its cells are run again" if self._spec.stateful else "its workspace is copied"
-            _log.warning("the sandbox can't be forked (%s): %s", obstacle, way)
+            self._warn(obstacle)
             return None
-        return self._body.parent
+        return Frozen(channel, self._body.parent)
 
-    def _obstacle(self, parent: Frozen | None) -> str:
+    def _go_on(self, frozen: Frozen | None) -> None:
+        if frozen is not None:
+            self._body = Body.go_on(frozen)
+
+    def _obstacle(self) -> str:
+        parent = self._body.parent
         if self._tier not in ("A", "B"):
             return "this machine offers no namespaces"
         if parent is not None and parent.depth >= _MOST_GENERATIONS:
             return f"it is the {_MOST_GENERATIONS}th generation, and the kernel nests no deeper"
         return ""
 
-    async def _freeze_body(self, channel: Channel) -> str:
-        """Freeze what runs, even if cancelled meanwhile; why it can't be, if so."""
+    def _warn(self, obstacle: str) -> None:
+        way = "its cells are run again" if self._spec.stateful else "its workspace is copied"
+        _log.warning("the sandbox can't be forked (%s): %s", obstacle, way)
 
-        async def freeze() -> str:
-            obstacle = await channel.freeze()
-            if not obstacle:
-                self._body = Body(None, Frozen(channel, self._body.parent).hold())
-            return obstacle
+    async def _child(self, frozen: Frozen | None, workspace: bytes) -> LocalSandbox:
+        self._children += 1
+        if frozen is not None:
+            try:
+                return self._relative(Body(await frozen.branch(self._children), frozen.hold()), "forked")
+            except Unforkable as error:
+                self._warn(str(error))
+        return self._relative(await self._replay(self._done, workspace), "replayed")
 
-        freezing = asyncio.create_task(freeze())
+    async def _reach(self) -> Channel:
+        """The way to the init; of a state that turns out not to go on, it is a replay's."""
         try:
-            return await asyncio.shield(freezing)
-        finally:
-            await asyncio.wait({freezing})
+            return await self._body.reach()
+        except Unforkable as error:
+            self._warn(str(error))
+        old, self._body, self._origin = self._body, await self._replay(self._done, b""), "replayed"
+        await old.aclose()
+        return await self._body.reach()
 
     async def _copy(self) -> bytes:
         """The workspace; nothing of a stateful sandbox, whose cells make it again."""
@@ -295,7 +241,7 @@ class LocalSandbox:
             return b""
         return _unwrap(*await self._ask({"op": "pack", "path": "", "but": list(self._spec.inputs)}, b"", _FILE_S))
 
-    async def _replay(self, done: tuple[_Done, ...], workspace: bytes) -> Body:
+    async def _replay(self, done: tuple[Done, ...], workspace: bytes) -> Body:
         body = await self._make()
         try:
             for request, data, limit in done:
@@ -316,17 +262,13 @@ class LocalSandbox:
     async def _change(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:
         """Ask for something that changes the state."""
         if self._spec.stateful:
-            self._done += (_Done(request, data, limit),)
+            self._done += (Done(request, data, limit),)
         return await self._ask(request, data, limit)
 
     async def _ask(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:
         if self._closed:
             raise InfraError("the sandbox is closed")
-        return await (await self._body.reach()).ask(request, data, limit)
-
-
-async def _branch(frozen: Frozen) -> Body:
-    return Body(await frozen.branch(), frozen.hold())
+        return await (await self._reach()).ask(request, data, limit)
 
 
 def _unwrap(answer: dict[str, Any], found: bytes) -> bytes:

@@ -5,13 +5,15 @@ A sandbox that has been forked is *frozen*: it runs no step any more, and serves
 branches, one of which goes on as the sandbox itself. A branch has an init of its own, in namespaces below those of the
 frozen one, since only from there a process that code has run in may enter them. So code in a branch sees neither the
 frozen sandbox nor another branch. It works in layers laid over the frozen folders, and starts with a fork of the frozen
-interpreter, which is stopped except while it is being forked.
+interpreter, which is stopped except while it is being forked. That fork gives up its rights itself, in memory that code
+could change; so it is judged before it is believed, when all who may have helped it are dead.
 
 All this ends when the frozen init does; so the host keeps it as long as one branch lives.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import socket
@@ -19,7 +21,9 @@ from typing import NoReturn
 
 from . import group, linux, wire
 from .forks import Forks
+from .inspection import fault_of, is_at_home
 from .namespaces import OTHERS, be_known_as
+from .processes import kill_others, kill_strays
 from .root import Root, lay_over
 
 TYPE_CHECKING = False
@@ -34,8 +38,8 @@ __all__ = ["Branches", "Place"]
 _JOINED = ("user", "net", "ipc", "uts", "cgroup", "pid", "mnt")
 """The namespaces that the fork of an interpreter enters; that of users first, for it gives the right to the others."""
 
-_WAKE, _DONE = b"w", b"d"
-"""What a branch's init tells the frozen one: wake the interpreter, and it may be stopped again."""
+_WAKE, _TAKEN, _ALONE = b"w", b"t", b"a"
+"""What a branch's init and the frozen one say: wake the interpreter; it has been forked; its helpers are dead."""
 
 
 class Place:
@@ -57,14 +61,14 @@ class Branches(Forks):
         super().__init__(socket.socket(fileno=control))
         self._place = place
         self._serve = serve
-        self._told = self._tell = -1
+        self._gone = False
         if place.state is not None:
             os.kill(place.state.pid, signal.SIGSTOP)
 
     def fork(self, flags: int) -> tuple[int, int]:
         """Fork from the bare root, where alone namespaces can be made, as the user who is to own that of users."""
         uid, switch = self._place.config["uid"], self._place.config["switch_user"]
-        self._told, self._tell = os.pipe()
+        self._ours, self._theirs = socket.socketpair()
         self._place.root.move_out()
         if switch:
             os.setgroups([])
@@ -82,19 +86,31 @@ class Branches(Forks):
         return pid, own
 
     def forked(self) -> None:
-        """Wake the interpreter while the branch asks for it."""
-        os.close(self._tell)
+        """Wake the interpreter while the branch asks for it, and see to it that nothing else has come of it."""
+        self._theirs.close()
         state = self._place.state
-        if state is not None and os.read(self._told, 1) == _WAKE:
+        with self._ours as branch:
+            if state is None or self._gone or branch.recv(1) != _WAKE:
+                return
             os.kill(state.pid, signal.SIGCONT)
-            os.read(self._told, 1)
+            branch.recv(1)
             os.kill(state.pid, signal.SIGSTOP)
-        os.close(self._told)
+            if kill_strays(state.pid) and is_at_home(state.pid):
+                with contextlib.suppress(OSError):
+                    branch.send(_ALONE)
+            else:
+                self.seal()
+
+    def seal(self) -> None:
+        """End the interpreter: there will be no more branches."""
+        if self._place.state is not None and not self._gone:
+            self._gone = True
+            os.kill(self._place.state.pid, signal.SIGKILL)
 
     def serve(self, channel: int, pid: int) -> NoReturn:
         """Make a branch and serve it."""
         signal.set_wakeup_fd(-1)
-        os.close(self._told)
+        self._ours.close()
         joined = group.receive(channel)
         order, _ = wire.read_frame(channel)
         config = {**self._place.config, "group": joined, "switch_user": False}
@@ -104,11 +120,15 @@ class Branches(Forks):
             root = lay_over(config, self._place.root)
             linux.set_hostname("sandbox")
             linux.loopback_up()
-            state = self._adopt(order["index"], joined["join"])
         except OSError as error:
             wire.write_frame(channel, {"problem": str(error)})
             os._exit(1)
-        os.close(self._tell)
+        try:
+            state = self._adopt(order["index"], joined["join"])
+        except OSError as error:
+            wire.write_frame(channel, {"problem": str(error), "unforkable": True})
+            os._exit(1)
+        self._theirs.close()
         wire.write_frame(channel, {"ready": True, "pid": pid})
         self._serve(Place(config, root, state, self._place.cells), channel)
 
@@ -116,10 +136,17 @@ class Branches(Forks):
         state = self._place.state
         if state is None:
             return None
+        if self._gone:
+            raise OSError("the interpreter is gone")
         namespaces = [os.open(f"/proc/self/ns/{name}", os.O_RDONLY) for name in _JOINED]
-        os.write(self._tell, _WAKE)
+        self._theirs.send(_WAKE)
         branch = state.branch(namespaces, index, join)
-        os.write(self._tell, _DONE)
+        self._theirs.send(_TAKEN)
+        if self._theirs.recv(1) != _ALONE:
+            raise OSError("the interpreter has left something behind")
+        kill_others({branch.pid}, isolated=True)
+        if fault := fault_of(branch.pid):
+            raise OSError(f"the interpreter's fork has kept {fault}")
         for namespace in namespaces:
             os.close(namespace)
         state.line.close()

@@ -50,6 +50,8 @@ class Forks:
             kind, number = wire.ORDER.unpack(message)
             if kind == wire.KILL:
                 self._kill(number)
+            elif kind == wire.SEAL:
+                self.seal()
             for channel in descriptors:
                 self._fork(channel, _FLAGS[number])
 
@@ -59,6 +61,9 @@ class Forks:
 
     def forked(self) -> None:
         """Called in the parent after each fork."""
+
+    def seal(self) -> None:
+        """Called when the host wants no more forks."""
 
     def serve(self, channel: int, pid: int) -> NoReturn:
         """What the child does: serve ``channel`` as the sandbox whose process id is ``pid`` here.
@@ -70,12 +75,18 @@ class Forks:
 
     def _fork(self, channel: int, flags: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, _REAPED)
-        pid, own = self.fork(flags)
+        try:
+            pid, own = self.fork(flags)
+        except OSError as error:
+            pid, own = -1, 0
+            _refuse(channel, error)
         if pid == 0:
             self._become_child(channel, own)
-        self._children[pid] = channel, flags
+        if pid > 0:
+            self._children[pid] = channel, flags
         signal.pthread_sigmask(signal.SIG_UNBLOCK, _REAPED)
-        self.forked()
+        if pid > 0:
+            self.forked()
 
     def _become_child(self, channel: int, own: int) -> NoReturn:
         try:
@@ -108,3 +119,10 @@ class Forks:
             while pid := os.waitpid(-1, os.WNOHANG)[0]:
                 if pid in self._children:
                     os.close(self._children.pop(pid)[0])
+
+
+def _refuse(channel: int, error: OSError) -> None:
+    """Tell the host that a sandbox could not be forked: this machine forbids such namespaces, or has no room."""
+    with contextlib.suppress(OSError):
+        wire.write_frame(channel, {"problem": str(error)})
+    os.close(channel)

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Process", "alive", "kill_all", "kill_others", "pin", "threads_of"]
 
+_TRIES = 100
 _TICKS = os.sysconf("SC_CLK_TCK")
 
 
@@ -89,6 +90,29 @@ def _signal_everybody(number: signal.Signals) -> None:
         raise RuntimeError("only the first process of a pid namespace may signal everybody")
     with contextlib.suppress(ProcessLookupError):
         os.kill(-1, number)
+
+
+def kill_strays(keep: int) -> bool:
+    """Kill everything in our very pid namespace but ``keep``, sparing what is in namespaces below it.
+
+    Returns:
+        whether nothing is left; what forks fast enough may be.
+    """
+    for _ in range(_TRIES):
+        strays = [one.pid for one in alive(isolated=True) if one.pid != keep and not _is_below(one.pid)]
+        if not strays:
+            return True
+        _kill_and_wait(strays)
+    return False
+
+
+def _is_below(pid: int) -> bool:
+    """Whether a process is in a pid namespace below ours; one that is gone is not."""
+    try:
+        with open(f"/proc/{pid}/status") as stream:
+            return any(line.startswith("NSpid:") and len(line.split()) > 2 for line in stream)
+    except OSError:
+        return False
 
 
 def _kill_and_wait(pids: Iterable[int]) -> None:

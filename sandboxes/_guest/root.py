@@ -91,6 +91,8 @@ def lay_over(config: dict[str, Any], parent: Root) -> Root:
     """
     layers = ["/layer" + "/n" * number for number in range(parent.layers + 1)]
     _make_layer(layers[-1], config["limits"]["workspace_mib"], config["uid"])
+    for layer in layers[:-1]:  # also for who has got out of the sandbox's root
+        linux.set_mount_attributes(layer, read_only=True, below=False)
     shown = _shown_inside([f"/new/{name}/" for name in WRITABLE])
     for name in WRITABLE:
         lower = [f"{layer}/{name}" for layer in reversed(layers[:-1])]

@@ -6,6 +6,7 @@ Orders, to who forks sandboxes (see ``forks``): a kind and a number::
 
     FORK   into no namespaces (ALONE), one of processes (PROCESSES), or that and one of users (USERS); with a descriptor
     KILL   the sandbox with this process id
+    SEAL   fork no more: the state is not needed any longer (of a frozen sandbox alone)
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ __all__ = [
     "KILL",
     "ORDER",
     "PROCESSES",
+    "SEAL",
     "USERS",
     "decode",
     "encode",
@@ -34,7 +36,7 @@ __all__ = [
 
 HEADER = struct.Struct("!II")
 ORDER = struct.Struct("!cI")
-FORK, KILL = b"F", b"K"
+FORK, KILL, SEAL = b"F", b"K", b"S"
 ALONE, PROCESSES, USERS = range(3)
 
 

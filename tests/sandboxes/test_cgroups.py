@@ -114,14 +114,20 @@ def test_only_what_dead_processes_of_ours_left_is_swept(groups: Groups):
                 path.rmdir()
 
 
+def test_namespaces_bound_processes_themselves(groups: Groups):
+    group = groups.make(SandboxLimits(), processes=False)
+    assert len(group.join) == sum("memory" in place.controllers for place in groups._places)
+    group.close()
+
+
 def own_folders(groups: Groups) -> list[Path]:
     return [path for place in groups._places for path in place.folder.glob(f"{_cgroups._prefix()}{os.getpid()}-*")]
 
 
-async def test_steps_are_in_the_group_and_it_goes_with_the_sandbox(backend: LocalBackend, groups: Groups):
-    assert backend.capabilities.tier
+async def test_steps_are_in_the_group_and_it_goes_with_the_sandbox(unisolated: LocalBackend, groups: Groups):
+    assert unisolated.capabilities.tier == "D"
     before = set(own_folders(groups))
-    async with await backend.create(SandboxSpec()) as sandbox:
+    async with await unisolated.create(SandboxSpec()) as sandbox:
         made = set(own_folders(groups)) - before
         assert len(made) == len(groups._places)
         step = asyncio.create_task(sandbox.run("import os, time\nos.fork()\ntime.sleep(60)", timeout=60))
@@ -133,11 +139,11 @@ async def test_steps_are_in_the_group_and_it_goes_with_the_sandbox(backend: Loca
     assert set(own_folders(groups)) == before
 
 
-async def test_forks_have_groups_of_their_own(backend: LocalBackend, groups: Groups):
-    if backend.capabilities.fork != "process":
+async def test_forks_have_groups_of_their_own(bounded: LocalBackend, groups: Groups):
+    if bounded.capabilities.fork != "process":
         pytest.skip("forks are made by replay here")
     before = set(own_folders(groups))
-    async with await backend.create(SandboxSpec(stateful=True)) as sandbox:
+    async with await bounded.create(SandboxSpec(stateful=True)) as sandbox:
         await sandbox.run("x = 1", timeout=60)
         children = await sandbox.fork(2)
         for child in children:

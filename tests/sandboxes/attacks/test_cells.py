@@ -100,9 +100,6 @@ print({line.split()[1] for line in open("/proc/self/status") if line.startswith(
 """
 
 
-@pytest.mark.xfail(
-    strict=True, reason="a fork's interpreter gives up its rights itself, in code that a cell can change"
-)
 async def test_rights_kept_in_a_fork(backend: LocalBackend):
     """A fork enters its namespaces with all rights over them: one that keeps these reaches its siblings' layers."""
     async with await backend.create(SandboxSpec(stateful=True)) as sandbox:
