@@ -41,6 +41,12 @@ TARGETS: tuple[Target, ...] = (
         ">=",
         100,
     ),
+    (
+        "8 cells: replay / fork and first cell (beyond the target)",
+        lambda f: f["state, ms"]["replay of 8 cells"] / f["state, ms"]["fork of 8 cells and first cell"],
+        ">=",
+        100,
+    ),
     ("MiB of a running child", lambda f: f["memory"]["MiB of a running child"], "<=", 25),
     (
         "crowd: ours / cold steps a second",

@@ -31,16 +31,16 @@ X = np.random.default_rng(0).normal(size=(20_000, 20))
 y = X[:, 0] * X[:, 1] > 0
 """
 _FITS = (
-    "import lightgbm\na = lightgbm.LGBMClassifier(n_estimators=60, n_jobs=1, verbosity=-1).fit(X, y)",
-    "import sklearn.ensemble\nb = sklearn.ensemble.HistGradientBoostingClassifier(max_iter=60).fit(X, y)",
-    "c = sklearn.ensemble.RandomForestClassifier(20, n_jobs=1).fit(X[:5000], y[:5000])",
+    "import lightgbm\na = lightgbm.LGBMClassifier(n_jobs=1, verbosity=-1).fit(X, y)",
+    "import sklearn.ensemble\nb = sklearn.ensemble.HistGradientBoostingClassifier().fit(X, y)",
+    "c = sklearn.ensemble.RandomForestClassifier(n_jobs=1).fit(X, y)",
     "import sklearn.linear_model\nd = sklearn.linear_model.LogisticRegression().fit(X, y)",
     "p = a.predict_proba(X)",
     "q = b.predict_proba(X)",
     "r = c.predict_proba(X)",
 )
 CELLS = (_DATA, *_FITS)
-"""Eight cells of an ordinary notebook: data, three ensembles, a line, and their predictions."""
+"""Eight cells of an ordinary notebook: data, three ensembles and a line with their default settings, predictions."""
 
 SPIN = "while True: pass\n"
 BOMB = """
