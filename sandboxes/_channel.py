@@ -114,6 +114,11 @@ class Channel:
         channel._listener = asyncio.create_task(channel._listen(reader))
         return channel
 
+    @property
+    def alive(self) -> bool:
+        """Whether the init has not hung up."""
+        return self._listener is not None and not self._listener.done()
+
     async def ask(self, request: dict[str, Any], blob: bytes, limit: float) -> Answer:
         """Send a request and wait for its answer; if cancelled, the running step is killed before this returns.
 
@@ -125,7 +130,7 @@ class Channel:
         Raises:
             InfraError: the init is gone or stuck.
         """
-        if self._listener is None or self._listener.done():
+        if not self.alive:
             raise InfraError("the sandbox is gone: its init has ended")
         number = next(self._numbers)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()

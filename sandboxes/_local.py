@@ -40,6 +40,7 @@ from sandmle.sandboxes._gpus import check_gpus
 from sandmle.sandboxes._guest.removal import remove_folder
 from sandmle.sandboxes._layout import Interpreter, check_image, find_interpreter
 from sandmle.sandboxes._leases import Leases, machine_cores
+from sandmle.sandboxes._pool import Pool
 from sandmle.sandboxes._probe import probe
 from sandmle.sandboxes._protocol import Capabilities, SandboxSpec
 from sandmle.sandboxes._sandbox import LocalSandbox
@@ -68,6 +69,7 @@ class LocalBackend:
         allow_unisolated: bool = False,
         python: Path | None = None,
         gpus: tuple[str, ...] | None = None,
+        ready: int = 0,
     ) -> None:
         """Set up; nothing runs before the first use.
 
@@ -76,10 +78,13 @@ class LocalBackend:
             allow_unisolated: run code even where this machine offers no isolation (tier D).
             python: the interpreter for the code, with its libraries; by default the one that runs us.
             gpus: the numbers of the GPUs to share out, one a sandbox; by default those of the setting ``gpus``.
+            ready: how many sandboxes like the one that was created last are made in advance.
 
         Raises:
-            BadInput: ``concurrency`` is below 1, or a GPU is no number.
+            BadInput: ``concurrency`` is below 1, ``ready`` below 0, or a GPU is no number.
         """
+        if ready < 0:
+            raise BadInput(f"ready must be at least 0, not {ready}")
         if concurrency is not None and concurrency < 1:
             raise BadInput(f"concurrency must be at least 1, not {concurrency}")
         self._concurrency = concurrency or os.cpu_count() or 1
@@ -93,6 +98,8 @@ class LocalBackend:
         self._interpreter: Interpreter | None = None
         self._zygotes: dict[str, Zygote] = {}
         self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Slots] = weakref.WeakKeyDictionary()
+        self._ready = ready
+        self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = weakref.WeakKeyDictionary()
 
     @property
     def capabilities(self) -> Capabilities:
@@ -118,10 +125,11 @@ class LocalBackend:
             )
         if spec.stateful and not found.stateful:
             raise EnvironmentProblem("stateful sandboxes need Linux; use scripts, or another backend")
-        return await self._open(found.tier, spec)
+        return await self._sandbox(found.tier, spec, self._pool())
 
     async def aclose(self) -> None:
         """End the warm interpreters and whatever sandboxes are left; one made after this starts a new one."""
+        await self._pool().aclose()
         with self._starting:
             zygotes = list(self._zygotes.values())
             self._zygotes.clear()
@@ -144,10 +152,15 @@ class LocalBackend:
         return self._found
 
     async def _open(self, tier: IsolationTier, spec: SandboxSpec) -> LocalSandbox:
+        """A sandbox that is made for the purpose; none is kept ready."""
+        return await self._sandbox(tier, spec, Pool(0))
+
+    async def _sandbox(self, tier: IsolationTier, spec: SandboxSpec, pool: Pool) -> LocalSandbox:
         async def make() -> Body:
             return await self._make(tier, spec)
 
-        return LocalSandbox(await make(), make, tier, spec, self._slot())
+        body = await pool.take(spec, make)
+        return LocalSandbox(body, make, tier, spec, self._slot())
 
     async def _make(self, tier: IsolationTier, spec: SandboxSpec) -> Body:
         interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
@@ -189,6 +202,9 @@ class LocalBackend:
 
     def _slot(self) -> Slots:
         return self._slots.setdefault(asyncio.get_running_loop(), Slots(self._concurrency, _cores()))
+
+    def _pool(self) -> Pool:
+        return self._pools.setdefault(asyncio.get_running_loop(), Pool(self._ready))
 
     def _probe(self) -> Capabilities:
         self._groups = Groups.find()
