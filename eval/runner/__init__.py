@@ -7,7 +7,7 @@ then take the grade of the submission that the protocol selects, and the reward 
 """
 
 from sandmle.eval.runner._episode import EpisodePlan, EpisodeResult, run_episode
-from sandmle.eval.runner._evaluate import EpisodeFinished, RunEvent, RunStarted, aevaluate
+from sandmle.eval.runner._evaluate import EpisodeFinished, RunEvent, RunStarted, SandboxName, aevaluate
 from sandmle.eval.runs import BudgetSettings, EvalSettings
 
 __all__ = [
@@ -18,6 +18,7 @@ __all__ = [
     "EvalSettings",
     "RunEvent",
     "RunStarted",
+    "SandboxName",
     "aevaluate",
     "run_episode",
 ]

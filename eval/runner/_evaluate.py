@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal, get_args
 
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.eval.runner._episode import EpisodePlan, run_episode
@@ -16,10 +17,11 @@ from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, RunW
 from sandmle.sandboxes import LocalBackend, SandboxBackend
 from sandmle.trajectory import EpisodeStatus
 
-__all__ = ["EpisodeFinished", "RunEvent", "RunStarted", "aevaluate"]
+__all__ = ["EpisodeFinished", "RunEvent", "RunStarted", "SandboxName", "aevaluate"]
 
 _WAITING_PER_CORE = 4
 """Episodes a core where a language model is waited for; only as many steps as cores run at once."""
+_AT_E2B = 16
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,7 @@ class EpisodeFinished:
     episode: EpisodeSummary
 
 
+SandboxName = Literal["local", "e2b"]
 RunEvent = RunStarted | EpisodeFinished
 OnEvent = Callable[[RunEvent], None]
 
@@ -55,6 +58,7 @@ async def aevaluate(
     base_url: str | None = None,
     api_key: str | None = None,
     allow_unisolated: bool = False,
+    sandbox: SandboxName = "local",
 ) -> Run:
     """Run an evaluation into the folder ``out``, or what is missing of it.
 
@@ -65,17 +69,19 @@ async def aevaluate(
         settings: what to run.
         out: new or empty, or the folder of the same run; ``repeats`` may have grown.
         on_event: called in the event loop for each event; must return quickly.
-        jobs: episodes at once; None: one a core, four a core where a language model is waited for.
+        jobs: episodes at once; None: one a core, four a core where a language model is waited for, sixteen at E2B.
         base_url: address of the language models' endpoint; None for the settings'.
         api_key: its key, never written anywhere; None for the settings'.
         allow_unisolated: run a language model's code even where this machine offers no isolation.
+        sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
 
     Returns:
         The finished run, as ``read_run`` reads it.
 
     Raises:
         BadInput: unknown names, broken tasks, or ``out`` holds another run.
-        EnvironmentProblem: no isolation, disk full, key refused, or every episode failed for reasons of infrastructure.
+        EnvironmentProblem: no isolation, disk full, a key missing or refused, or every episode failed for reasons of
+            infrastructure.
     """
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs must be at least 1, not {jobs}")
@@ -83,7 +89,7 @@ async def aevaluate(
     endpoint = Endpoint(base_url, api_key)
     prepared = await asyncio.to_thread(prepare, settings, endpoint)
     unisolated = may_run_unisolated(prepared, allow_unisolated=allow_unisolated)
-    backend = LocalBackend(allow_unisolated=unisolated)
+    backend = _backend(sandbox, unisolated)
     record = await asyncio.to_thread(_record, prepared, endpoint, backend, unisolated)
     emit = on_event or (lambda _: None)
     with open_run(folder, record) as writer:
@@ -91,14 +97,27 @@ async def aevaluate(
         pairs = tuple((scaffold, model) for scaffold in settings.scaffolds for model in settings.models)
         emit(RunStarted(len(plans), tuple(done[plan.id] for plan, _ in plans if plan.id in done), pairs))
         missing = deque((plan, model) for plan, model in plans if plan.id not in done)
-        workers = min(jobs or _auto_jobs(prepared.policies), len(missing))
-        await _work_off(missing, workers, prepared.policies, backend, writer, emit)
+        workers = min(jobs or _auto_jobs(prepared.policies, sandbox), len(missing))
+        try:
+            await _work_off(missing, workers, prepared.policies, backend, writer, emit)
+        finally:
+            await backend.aclose()
     run = read_run(folder)
     _refuse_all_failed(run)
     return run
 
 
-def _record(prepared: Prepared, endpoint: Endpoint, backend: LocalBackend, unisolated: bool) -> RunRecord:
+def _backend(name: SandboxName, unisolated: bool) -> SandboxBackend:
+    if name == "local":
+        return LocalBackend(allow_unisolated=unisolated)
+    if name == "e2b":
+        from sandmle.sandboxes.e2b import E2BBackend
+
+        return E2BBackend()
+    raise BadInput(f"sandbox {name!r}: unknown; it is one of {', '.join(get_args(SandboxName))}")
+
+
+def _record(prepared: Prepared, endpoint: Endpoint, backend: SandboxBackend, unisolated: bool) -> RunRecord:
     """The run's record, once it is certain that its code may run here."""
     found = backend.capabilities
     if found.tier == "D" and not unisolated:
@@ -109,7 +128,9 @@ def _record(prepared: Prepared, endpoint: Endpoint, backend: LocalBackend, uniso
     return run_record(prepared, found.tier, endpoint)
 
 
-def _auto_jobs(policies: Policies) -> int:
+def _auto_jobs(policies: Policies, sandbox: SandboxName) -> int:
+    if sandbox == "e2b":
+        return _AT_E2B
     cores = os.cpu_count() or 1
     return cores * _WAITING_PER_CORE if policies.shared else cores
 

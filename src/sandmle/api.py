@@ -28,7 +28,7 @@ from sandmle.trajectory import Protocol
 
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
-    from sandmle.eval.runner import RunEvent
+    from sandmle.eval.runner import RunEvent, SandboxName
     from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
 
 __all__ = ["aevaluate", "agenerate_tasks", "evaluate", "generate_tasks", "grade"]
@@ -119,6 +119,7 @@ async def aevaluate(
     base_url: str | None = None,
     api_key: str | None = None,
     allow_unisolated: bool = False,
+    sandbox: SandboxName = "local",
     on_event: Callable[[RunEvent], None] | None = None,
 ) -> Report:
     """Run policies on a suite and return the report; an interrupted run goes on.
@@ -139,6 +140,7 @@ async def aevaluate(
         base_url: address of an OpenAI-compatible endpoint; by default that of the settings.
         api_key: its key; by default that of the settings.
         allow_unisolated: run a language model's code where nothing shuts it in.
+        sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
         on_event: called in the event loop for each event of the run; must return quickly.
 
     Raises:
@@ -171,6 +173,7 @@ async def aevaluate(
         base_url=base_url,
         api_key=api_key,
         allow_unisolated=allow_unisolated,
+        sandbox=sandbox,
     )
     return summarize([finished])
 
@@ -192,6 +195,7 @@ def evaluate(
     base_url: str | None = None,
     api_key: str | None = None,
     allow_unisolated: bool = False,
+    sandbox: SandboxName = "local",
     on_event: Callable[[RunEvent], None] | None = None,
 ) -> Report:
     """``aevaluate`` for callers that are not async; same arguments. Ctrl-C stops the run, which can be resumed."""
@@ -212,6 +216,7 @@ def evaluate(
             base_url=base_url,
             api_key=api_key,
             allow_unisolated=allow_unisolated,
+            sandbox=sandbox,
             on_event=on_event,
         )
     )

@@ -12,6 +12,7 @@ import typer
 from sandmle.cli.synthesize import parse_jobs
 
 if TYPE_CHECKING:
+    from sandmle.eval.runner import SandboxName
     from sandmle.trajectory import Protocol
 
 __all__ = ["eval_command"]
@@ -44,6 +45,7 @@ def eval_command(
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint.")
     ] = None,
+    sandbox: Annotated[str, typer.Option("--sandbox", help="Where code runs: local, or e2b (extra e2b).")] = "local",
     allow_unisolated: Annotated[
         bool,
         typer.Option("--allow-unisolated", help="Run a language model's code even where nothing shuts it in."),
@@ -71,6 +73,7 @@ def eval_command(
                     step_seconds=step_seconds,
                     jobs=None if jobs == "auto" else parse_jobs(jobs),
                     base_url=base_url,
+                    sandbox=cast("SandboxName", sandbox),
                     allow_unisolated=allow_unisolated,
                     on_event=on_event,
                 )
