@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,12 @@ def test_doctor_tells_the_tier_as_json(folder: Path) -> None:
     found = {line["what"]: line["found"] for line in json.loads(ended.stdout)}
     assert found["sandbox"].startswith("tier ")
     assert found["python"] == ".".join(map(str, sys.version_info[:3]))
+
+
+def test_doctor_tells_of_every_extra_for_users(folder: Path) -> None:
+    project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
+    ended = sandmle("doctor", "--json", cwd=folder)
+    told = {
+        line["what"].removeprefix("extra ") for line in json.loads(ended.stdout) if line["what"].startswith("extra ")
+    }
+    assert told == set(project["project"]["optional-dependencies"]) - {"test", "dev"}

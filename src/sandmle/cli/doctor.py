@@ -13,7 +13,15 @@ import typer
 
 __all__ = ["doctor_command"]
 
-EXTRAS = {"datasets": "statsmodels", "e2b": "e2b", "ray": "ray", "train": "torch", "vllm": "vllm"}
+EXTRAS = {
+    "bench": "jupyter_client",
+    "datasets": "statsmodels",
+    "e2b": "e2b",
+    "ray": "ray",
+    "train": "torch",
+    "vllm": "vllm",
+}
+"""A module by which each extra for users is known to be installed."""
 
 
 class Line(NamedTuple):
