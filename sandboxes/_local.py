@@ -208,6 +208,7 @@ class LocalBackend:
 
     def _probe(self) -> Capabilities:
         self._groups = Groups.find()
+        self._warm("base")  # an interpreter that can't be started is no fault of a tier
         found = asyncio.run(probe(self._open))
         if found.tier == "D" and self._allow_unisolated:
             _log.warning("code runs without isolation on this machine: %s", found.detail)

@@ -15,6 +15,7 @@ from sandmle.eval.runner._episode import EpisodePlan, run_episode
 from sandmle.eval.runner._prepare import Endpoint, Policies, Prepared, may_run_unisolated, prepare, run_record
 from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, RunWriter, open_run, read_run
 from sandmle.sandboxes import LocalBackend, SandboxBackend
+from sandmle.settings import get_settings
 from sandmle.trajectory import EpisodeStatus
 
 __all__ = ["EpisodeFinished", "RunEvent", "RunStarted", "SandboxName", "aevaluate"]
@@ -109,7 +110,7 @@ async def aevaluate(
 
 def _backend(name: SandboxName, unisolated: bool) -> SandboxBackend:
     if name == "local":
-        return LocalBackend(allow_unisolated=unisolated)
+        return LocalBackend(allow_unisolated=unisolated, python=get_settings().python)
     if name == "e2b":
         from sandmle.sandboxes.e2b import E2BBackend
 

@@ -119,7 +119,7 @@ async def live(state: ReactState, context: ReactContext | None) -> Live:
 @cache
 def _own_backend(allow_unisolated: bool) -> LocalBackend:
     """One backend for all sessions that the graph opens itself: its warm interpreter is paid for once."""
-    return LocalBackend(allow_unisolated=allow_unisolated)
+    return LocalBackend(allow_unisolated=allow_unisolated, python=get_settings().python)
 
 
 async def close_own(state: ReactState) -> None:

@@ -52,7 +52,10 @@ class Settings(BaseSettings):
     allow_unisolated: bool = Field(
         default=False, description="Run code of a language model where this machine offers no isolation."
     )
-
+    python: Path | None = Field(
+        default=None,
+        description="Interpreter, with its libraries, that runs agents' code in local sandboxes; by default our own.",
+    )
     gpus: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="Numbers of the GPUs that sandboxes share, one a sandbox; separated by commas."
     )

@@ -5,10 +5,11 @@ import shutil
 
 import pytest
 
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.eval.report import summarize
 from sandmle.eval.runner import EpisodeFinished, EvalSettings, RunStarted, aevaluate
 from sandmle.eval.runner._prepare import Endpoint, may_run_unisolated, prepare, run_record
+from sandmle.settings import get_settings
 
 
 @pytest.fixture
@@ -100,3 +101,15 @@ def test_only_code_that_is_ours_may_run_unisolated_unasked(settings, monkeypatch
     assert may_run_unisolated(prepare(settings, endpoint), allow_unisolated=False)
     assert not may_run_unisolated(prepare(asked, endpoint), allow_unisolated=False)
     assert may_run_unisolated(prepare(asked, endpoint), allow_unisolated=True)
+
+
+async def test_the_interpreter_of_the_code_is_a_setting(settings, tmp_path, monkeypatch):
+    monkeypatch.setenv("SANDMLE_PYTHON", str(tmp_path / "python"))
+    get_settings.cache_clear()
+    try:
+        with pytest.raises(EnvironmentProblem, match="can't be run as a Python interpreter"):
+            await aevaluate(settings, tmp_path / "run")
+    finally:
+        monkeypatch.undo()
+        get_settings.cache_clear()
+    assert not (tmp_path / "run").exists()
