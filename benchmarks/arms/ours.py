@@ -58,7 +58,7 @@ def snapshot_and_restore(sandbox: Sandbox) -> Arm:
 
 
 async def forked_state(backend: LocalBackend, rounds: int) -> Samples:
-    """Seconds of eight cells run again, and of a fork that has them: until it is there, and until its first cell ends."""
+    """Seconds of eight cells run again, and of a fork that has them: until it is there; until its first cell ends."""
     found: Samples = {"replay of 8 cells": [], "fork of 8 cells": [], "fork of 8 cells and first cell": []}
     spec = SandboxSpec(stateful=True)
     async with await backend.create(spec) as parent:
