@@ -23,7 +23,7 @@ DOCUMENTS = (
     "CHANGELOG.md",
     "CONTRIBUTING.md",
     "SECURITY.md",
-    *(f"docs/{n}.md" for n in ("design", "concepts", "task-format")),
+    *(f"docs/{n}.md" for n in ("design", "concepts", "sandboxes", "task-format")),
 )
 
 
