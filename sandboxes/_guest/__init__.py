@@ -30,6 +30,8 @@ ruff mistakes for bare ones (TID251).
     confine   gives up every right before untrusted code starts
     steps     runs one script and ends its whole process tree
     cells     does the same for the cells of a stateful sandbox
+    state     speaks to the process that holds its variables
+    inspection  judges that process before and after it is forked
     processes the processes of a sandbox
     script    makes a forked process look as if Python had just started with the script
     notebook  the interpreter that holds the variables of a stateful sandbox

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from .cells import State
+    from .state import State
 
 __all__ = ["Branches", "Place"]
 
@@ -62,8 +62,7 @@ class Branches(Forks):
         self._place = place
         self._serve = serve
         self._gone = False
-        if place.state is not None:
-            os.kill(place.state.pid, signal.SIGSTOP)
+        self._signal(signal.SIGSTOP)
 
     def fork(self, flags: int) -> tuple[int, int]:
         """Fork from the bare root, where alone namespaces can be made, as the user who is to own that of users."""
@@ -75,26 +74,30 @@ class Branches(Forks):
             os.setresgid(-1, uid, -1)
             os.setresuid(-1, uid, -1)
             linux.raise_capabilities()
-        pid, own = linux.fork_into(flags)
-        if pid == 0:
-            return pid, own
-        if switch:
-            os.setresuid(-1, os.getuid(), -1)
-            os.setresgid(-1, os.getgid(), -1)
-            linux.die_with_parent()
-        self._place.root.move_in()
+        pid = -1
+        try:
+            pid, own = linux.fork_into(flags)
+        finally:
+            if pid and switch:
+                os.setresuid(-1, os.getuid(), -1)
+                os.setresgid(-1, os.getgid(), -1)
+                linux.die_with_parent()
+            if pid:
+                self._theirs.close()
+                self._place.root.move_in()
+            if pid < 0:
+                self._ours.close()
         return pid, own
 
     def forked(self) -> None:
         """Wake the interpreter while the branch asks for it, and see to it that nothing else has come of it."""
-        self._theirs.close()
         state = self._place.state
         with self._ours as branch:
             if state is None or self._gone or branch.recv(1) != _WAKE:
                 return
-            os.kill(state.pid, signal.SIGCONT)
+            self._signal(signal.SIGCONT)
             branch.recv(1)
-            os.kill(state.pid, signal.SIGSTOP)
+            self._signal(signal.SIGSTOP)
             if kill_strays(state.pid) and is_at_home(state.pid):
                 with contextlib.suppress(OSError):
                     branch.send(_ALONE)
@@ -103,9 +106,16 @@ class Branches(Forks):
 
     def seal(self) -> None:
         """End the interpreter: there will be no more branches."""
+        self._signal(signal.SIGKILL)
+        self._gone = True
+
+    def _signal(self, number: signal.Signals) -> None:
+        """Signal the interpreter, if it is there: the kernel may have killed it for want of memory."""
         if self._place.state is not None and not self._gone:
-            self._gone = True
-            os.kill(self._place.state.pid, signal.SIGKILL)
+            try:
+                os.kill(self._place.state.pid, number)
+            except ProcessLookupError:
+                self._gone = True
 
     def serve(self, channel: int, pid: int) -> NoReturn:
         """Make a branch and serve it."""

@@ -1,4 +1,4 @@
-# ruff: noqa: PTH115, PTH123, PTH208, TID251
+# ruff: noqa: PTH208, TID251
 """Runs the cells of one stateful sandbox: the init's side of ``notebook``.
 
 A cell ends when its process says so or dies, at the deadline, or when the host cancels it. Then every process is killed
@@ -10,16 +10,17 @@ then takes the state with it.
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import socket
 import time
 
 from . import group
-from .notebook import MESSAGE_BYTES, Notebook
+from .inspection import shared_by
+from .notebook import Notebook
 from .processes import kill_others
 from .starting import start
+from .state import State, hear, number, process_id
 from .steps import MAX_RSS_PER_MIB, Watch, end_status, wake_on_children
 
 TYPE_CHECKING = False
@@ -27,50 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-__all__ = ["CellRunner", "State"]
-
-_WRITABLE = ("/workspace/", "/tmp/", "/dev/shm/")
-_ADOPTION_S = 30.0
-_LARGEST = 1 << 62
-
-
-class State:
-    """A process that holds variables.
-
-    Attributes:
-        pid: its process id.
-        line: our end of its socket.
-        threads: how many it had at the last cell's end.
-    """
-
-    def __init__(self, pid: int, line: socket.socket) -> None:
-        self.pid = pid
-        self.line = line
-        self.threads = 1
-
-    def tell(self, message: dict[str, Any], descriptors: list[int]) -> None:
-        """Send it a message.
-
-        Raises:
-            OSError: it is dead.
-        """
-        socket.send_fds(self.line, [json.dumps(message).encode()], descriptors)
-
-    def branch(self, namespaces: list[int], index: int, join: list[int]) -> State:
-        """Have it forked into ``namespaces``, that of users first, and a group to ``join``; to be called inside them.
-
-        Raises:
-            OSError: it did not come.
-        """
-        ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        ours.settimeout(_ADOPTION_S)
-        with theirs:
-            self.tell({"op": "branch", "index": index, "join": len(join)}, [*join, *namespaces, theirs.fileno()])
-        answer = _hear(ours) or {"problem": "it has ended"}
-        if answer.get("op") != "adopted" or not isinstance(answer.get("pid"), int):
-            raise OSError(f"the interpreter could not be forked: {answer.get('problem')}")
-        ours.settimeout(None)
-        return State(answer["pid"], ours)
+__all__ = ["CellRunner"]
 
 
 class CellRunner:
@@ -133,7 +91,10 @@ class CellRunner:
             return "threads still run"
         if self._config["tier"] not in "AB":
             return "without namespaces a fork would share its parent's files"
-        return _open_files(self.state.pid)
+        try:
+            return shared_by(self.state.pid)
+        except OSError as error:
+            return f"its files can't be told: {error.strerror}"
 
     def _start(self) -> str:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -141,15 +102,18 @@ class CellRunner:
         pid, problem = start(self._config, lambda: Notebook(self._config, theirs), output=nowhere, line=theirs.fileno())
         os.close(nowhere)
         theirs.close()
-        self.state = State(pid, ours)
+        if problem:
+            ours.close()
+        else:
+            self.state = State(pid, ours)
         return problem
 
     def _end(self, cell: _Cell) -> float:
         """Kill all but the process that holds the state from now on; the CPU seconds of what was killed."""
         keeper = cell.keeper()
-        spent = kill_others({keeper.pid} if keeper else set(), isolated=self._config["tier"] in "AB")
+        spent, kept = kill_others({keeper.pid} if keeper else set(), isolated=self._config["tier"] in "AB")
         cell.reap(self._wake)
-        self.state = cell.settle(keeper)
+        self.state = cell.settle(keeper if kept else None)
         return spent
 
 
@@ -244,63 +208,28 @@ class _Cell:
     def _hear_child(self) -> bool:
         """The process that runs the cell has something to say, or has hung up: then its parent tells how it died."""
         assert self._after is not None
-        told = _hear(self._after.line)
+        told = hear(self._after.line)
         if told is None:
             return False
         if told.get("op") == "ended":
-            self._after.pid = int(_number(told, "pid"))
+            self._after.pid = process_id(told)
             self._take(told)
         return True
 
     def _hear_parent(self) -> bool:
         """The process that held the state has something to say: that its child died, or, in place, that it is done."""
-        told = _hear(self._before.line)
+        told = hear(self._before.line)
         if told is None:
             self._lost = True
             return False
         if told.get("op") == "died" and told.get("number") == self._number:
-            self._died = int(_number(told, "status")) & 0xFFFF
-            self.cpu_s, self.peak_rss = _number(told, "cpu_s"), _number(told, "peak")
+            self._died = int(number(told, "status")) & 0xFFFF
+            self.cpu_s, self.peak_rss = number(told, "cpu_s"), number(told, "peak")
         elif told.get("op") == "ended" and self._after is None:
             self._take(told)
         return True
 
     def _take(self, told: dict[str, Any]) -> None:
-        self.cpu_s, self.peak_rss = _number(told, "cpu_s"), _number(told, "peak")
-        self._exit_code = int(_number(told, "exit_code")) & 0xFF
+        self.cpu_s, self.peak_rss = number(told, "cpu_s"), number(told, "peak")
+        self._exit_code = int(number(told, "exit_code")) & 0xFF
         self._ended = True
-
-
-def _hear(line: socket.socket) -> dict[str, Any] | None:
-    """The next message, empty if it is none; None if the other side is gone."""
-    try:
-        text = line.recv(MESSAGE_BYTES)
-    except OSError:
-        return None
-    if not text:
-        return None
-    try:
-        message = json.loads(text)
-    except (ValueError, RecursionError):
-        return {}
-    return message if isinstance(message, dict) else {}
-
-
-def _number(told: dict[str, Any], name: str) -> float:
-    """A number that code may have made up: what is none, or can't be, is 0."""
-    value = told.get(name)
-    return value if isinstance(value, int | float) and 0 <= value < _LARGEST else 0
-
-
-def _open_files(pid: int) -> str:
-    """Which files of the sandbox a process has open or shares: its forks would share them too."""
-    try:
-        folder = f"/proc/{pid}/fd"
-        shown = [os.readlink(f"{folder}/{name}") for name in os.listdir(folder)]
-        with open(f"/proc/{pid}/maps") as stream:
-            shared = [line.split(maxsplit=5) for line in stream if line.split(maxsplit=2)[1].endswith("s")]
-    except OSError as error:
-        return f"its files can't be told: {error.strerror}"
-    shown += [parts[5].strip() for parts in shared if len(parts) == 6 and "w" in parts[1]]
-    found = sorted({path for path in shown if path.startswith(_WRITABLE)})
-    return f"files are still open: {', '.join(found[:3])}" if found else ""

@@ -29,7 +29,6 @@ __all__ = [
     "fork_into",
     "gather_pages",
     "join_namespace",
-    "keep_capabilities",
     "loopback_up",
     "mount_overlay",
     "mount_private",
@@ -60,7 +59,7 @@ _MNT_DETACH = 2
 _AT_FDCWD, _AT_RECURSIVE = -100, 0x8000
 _ATTR_RDONLY, _ATTR_NOSUID, _ATTR_NODEV, _ATTR_NOEXEC = 1, 2, 4, 8
 _PR_SET_PDEATHSIG, _PR_SET_DUMPABLE, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 4, 22, 24
-_PR_SET_KEEPCAPS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 8, 36, 38
+_PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 36, 38
 _SECCOMP_MODE_FILTER = 2
 _SIGKILL = 9
 _MADV_COLLAPSE = 25
@@ -226,11 +225,6 @@ def drop_capabilities() -> None:
     """Empty the effective, permitted and inheritable sets."""
     header = ctypes.create_string_buffer(struct.pack("Ii", _CAPABILITY_VERSION_3, 0))
     _check(_libc.capset(header, ctypes.create_string_buffer(bytes(24))), "capset")
-
-
-def keep_capabilities() -> None:
-    """Let the next change of user take only the effective set."""
-    _check(_prctl(_PR_SET_KEEPCAPS, 1), "PR_SET_KEEPCAPS")
 
 
 def raise_capabilities() -> None:

@@ -143,7 +143,8 @@ class Notebook(Program):
         if pid := _fork_quietly():
             for descriptor in descriptors:
                 os.close(descriptor)
-            os.waitpid(pid, 0)
+            with contextlib.suppress(ChildProcessError):  # code may have its children ignored
+                os.waitpid(pid, 0)
             return
         self._line.close()
         *namespaces, line = descriptors

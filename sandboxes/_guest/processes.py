@@ -60,24 +60,28 @@ def kill_all(*, isolated: bool) -> None:
             os.kill(process.pid, signal.SIGKILL)
 
 
-def kill_others(keep: set[int], *, isolated: bool) -> float:
+def kill_others(keep: set[int], *, isolated: bool) -> tuple[float, set[int]]:
     """Kill everything in the sandbox but ``keep``, and wait until it is gone.
 
     Nothing can fork meanwhile: all are stopped first.
 
     Returns:
-        CPU seconds of what was killed.
+        CPU seconds of what was killed, and which of ``keep`` are there: code may have named any process.
     """
     if isolated:
         _signal_everybody(signal.SIGSTOP)
     spent = 0.0
-    while others := [process for process in alive(isolated=isolated) if process.pid not in keep]:
-        spent += sum(process.cpu_s for process in others)
-        _kill_and_wait(process.pid for process in others)
-    for pid in keep:
+    while True:
+        found = {process.pid: process.cpu_s for process in alive(isolated=isolated)}
+        others = found.keys() - keep
+        if not others:
+            break
+        spent += sum(found[pid] for pid in others)
+        _kill_and_wait(others)
+    for pid in found:
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGCONT)
-    return spent
+    return spent, set(found)
 
 
 def _signal_everybody(number: signal.Signals) -> None:

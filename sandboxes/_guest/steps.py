@@ -140,9 +140,9 @@ class Watch:
                     sources.remove(source)
 
     def finish(self) -> dict[str, Any]:
-        """Take what is still in the pipe, when everybody who could print is dead; the output's fields."""
+        """Take what is still in the pipe, where threads that stay may print on and on; the output's fields."""
         with contextlib.suppress(BlockingIOError):
-            while self._read():
+            while self._output.total_bytes <= _FLOOD and self._read():
                 pass
         os.close(self._reader)
         head, tail = self._output.finish()

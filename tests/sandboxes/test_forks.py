@@ -139,8 +139,12 @@ async def test_a_dead_branch_harms_no_relative(cells: Sandbox):
         ("import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()", "x", "threads"),
         ("file = open('log', 'w')", "file.write('a'); x", "files are still open: /workspace/log"),
         ("import numpy\nshared = numpy.memmap('map', 'i4', 'w+', shape=9)", "int(shared[0]); x", "/workspace/map"),
+        ("import mmap\nshared = mmap.mmap(-1, 4096)", "shared[0]; x", "memory is shared"),
+        ("import os\ntop = os.open('/', os.O_RDONLY)", "os.listdir(top); x", "files are still open: /"),
+        ("import os\nends = os.pipe()", "os.write(ends[1], b'a'); x", "files are still open: pipe:"),
+        ("import socket\nends = socket.socketpair()", "ends[0].send(b'a'); x", "files are still open: socket:"),
     ],
-    ids=["thread", "file", "memmap"],
+    ids=["thread", "file", "memmap", "memory", "folder", "pipe", "sockets"],
 )
 async def test_what_cannot_be_forked_is_replayed(cells: Sandbox, caplog, cell: str, check: str, reason: str):
     await output(cells, "x = 5")
@@ -157,6 +161,35 @@ async def test_what_cannot_be_forked_is_replayed(cells: Sandbox, caplog, cell: s
         await cells.restore(snapshot)
         assert cells.origin == "replayed"
         assert await output(cells, "x") == "5\n"
+    await close(child)
+
+
+async def test_a_state_whose_children_are_ignored_is_forked(cells: Sandbox):
+    await output(cells, "import signal; signal.signal(signal.SIGCHLD, signal.SIG_IGN); x = 1")
+    children = await cells.fork(2)
+    assert [child.origin for child in children] == ["forked", "forked"]
+    assert await output(cells, "x") == "1\n"
+    await close(*children)
+
+
+async def test_a_killed_interpreter_harms_no_relative(cells: Sandbox, caplog):
+    await output(cells, "x = 1")
+    snapshot = await cells.snapshot()
+    assert await output(cells, "x") == "1\n"
+    (child,) = await cells.fork(1)
+    assert snapshot.frozen is not None
+    init = next(pid for pid in _below(os.getpid()) if _inner_pid(pid)[-2:] == [snapshot.frozen._channel.pid, 1])
+    (interpreter,) = [pid for pid in _children(init) if len(_inner_pid(pid)) == len(_inner_pid(init))]
+    gone = os.pidfd_open(interpreter)
+    os.kill(interpreter, 9)
+    assert select.select([gone], [], [], 5)[0]
+    os.close(gone)
+    with caplog.at_level(logging.WARNING, "sandmle.sandboxes"):
+        await child.restore(snapshot)
+        assert await output(child, "x") == "1\n"
+    assert child.origin == "replayed"
+    await snapshot.aclose()
+    assert await output(cells, "x") == "1\n"
     await close(child)
 
 
@@ -218,6 +251,10 @@ def _below(pid: int) -> list[int]:
         return []
     children = [int(child) for text in lists for child in text.split()]
     return children + [found for child in children for found in _below(child)]
+
+
+def _children(pid: int) -> list[int]:
+    return [child for child in _below(pid) if f"PPid:\t{pid}\n" in Path(f"/proc/{child}/status").read_text()]
 
 
 def _inner_pid(pid: int) -> list[int]:

@@ -107,3 +107,41 @@ async def test_rights_kept_in_a_fork(backend: LocalBackend):
         (child,) = await sandbox.fork(1)
         async with child:
             assert (await child.run(LOOK, timeout=10)).output == "{'0000000000000000'}\n"
+
+
+EVIL_PID = """
+import os
+pids, real = [os.getpid()], os.getpid
+os.getpid = lambda: pids.pop() if pids else PID
+"""
+EVIL_HOLD = """
+import json, os
+real, held = json.loads, []
+def loads(text):
+    message = real(text)
+    if message["op"] == "branch":
+        HOLD
+    return message
+json.loads = loads
+"""
+
+
+@pytest.mark.parametrize(
+    "evil",
+    [
+        *(EVIL_PID.replace("PID", pid) for pid in ("0", "1", "-1", "1 << 40")),
+        EVIL_HOLD.replace("HOLD", "held.append(os.open('/', os.O_RDONLY))"),
+        EVIL_HOLD.replace("HOLD", "held.append(os.open('note', os.O_RDWR))"),
+        EVIL_HOLD.replace("HOLD", "import mmap; held.append(mmap.mmap(-1, 4096))"),
+        EVIL_HOLD.replace("HOLD", "os.path.isdir, os.chdir = (lambda _: True), (lambda _: None)"),
+    ],
+    ids=["pid 0", "pid 1", "pid -1", "huge pid", "holds a folder", "holds a file", "shares memory", "stays outside"],
+)
+async def test_a_fork_that_cheats_is_not_believed(stateful: Sandbox, isolated: str, backend: LocalBackend, evil: str):
+    await stateful.write("note", b"")
+    assert (await stateful.run(evil, timeout=30)).state == "kept"
+    async with await backend.create(SandboxSpec(stateful=True)) as other:
+        (child,) = await stateful.fork(1)
+        assert child.origin == "replayed"
+        assert (await other.run("print(1)", timeout=30)).output == "1\n"
+        await child.aclose()
