@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Self
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
 from sandmle.sandboxes._guest.removal import remove_folder
 
@@ -23,20 +24,18 @@ class Body:
         parent: the frozen sandbox that it is a branch of, if it is one; held.
     """
 
-    def __init__(self, channel: Channel, parent: Frozen | None = None, folder: Path | None = None) -> None:
-        """Take over ``folder``, which only sandboxes without namespaces have."""
+    def __init__(self, channel: Channel | None, parent: Frozen | None = None, folder: Path | None = None) -> None:
+        """Take over the hold on ``parent``, and ``folder``, which only sandboxes without namespaces have."""
         self.parent = parent
-        self._channel: Channel | None = channel
-        self._making: asyncio.Task[Channel] | None = None
+        self._channel = channel
+        self._making: asyncio.Task[None] | None = None
         self._folder = folder
+        self._closed = False
 
     @classmethod
     def go_on(cls, parent: Frozen) -> Body:
-        """What goes on from a frozen sandbox, made in the background: it is not always asked for anything again."""
-        body = cls.__new__(cls)
-        body.parent, body._channel, body._folder = parent.hold(), None, None
-        body._making = asyncio.create_task(parent.go_on())
-        return body
+        """What goes on from a frozen sandbox, made when it is reached for, or in the background after ``start``."""
+        return cls(None, parent.want())
 
     @property
     def channel(self) -> Channel:
@@ -44,24 +43,48 @@ class Body:
         assert self._channel is not None
         return self._channel
 
+    def start(self) -> None:
+        """Have it made in the background, if it is not; what has failed is tried again."""
+        if self._channel is None and not self._closed and (self._making is None or self._making.done()):
+            self._making = asyncio.create_task(self._make())
+            self._making.add_done_callback(lambda made: made.cancelled() or made.exception())  # which counts as seen
+
     async def reach(self) -> Channel:
         """The way to its init.
 
         Raises:
             InfraError: it could not be made.
         """
-        if self._channel is None:
-            assert self._making is not None
-            self._channel = await asyncio.shield(self._making)
-        return self._channel
+        self.start()
+        if self._making is not None:
+            await asyncio.wait({self._making})
+            if self._making.cancelled():
+                raise InfraError("the sandbox is closed")
+            self._making.result()
+        return self.channel
 
     async def aclose(self) -> None:
-        """Kill everything inside and drop the workspace."""
+        """Kill everything inside and drop the workspace, to the end even if cancelled; safe to call twice."""
+        if not self._closed:
+            self._closed = True
+            await finish(self._close())
+
+    async def _make(self) -> None:
+        assert self.parent is not None
+        self._channel = await self.parent.go_on()
+        self.parent.unwant()
+
+    async def _close(self) -> None:
         try:
-            with contextlib.suppress(InfraError):
-                await (await self.reach()).close()
+            if self._making is not None and not self._making.done():
+                self._making.cancel()
+                await asyncio.wait({self._making})
+            if self._channel is not None:
+                await self._channel.close()
         finally:
             if self.parent is not None:
+                if self._channel is None:
+                    self.parent.unwant()
                 await self.parent.release()
             if self._folder is not None:
                 with contextlib.suppress(OSError):
@@ -80,10 +103,10 @@ class LocalSnapshot:
     """See ``Snapshot``: a frozen sandbox, or what it takes to come to the same state again."""
 
     def __init__(self, family: object, done: tuple[Done, ...], frozen: Frozen | None, workspace: bytes) -> None:
-        """Keep ``frozen``, or else the steps ``done`` and, of scripts, the ``workspace``."""
+        """Take over ``frozen``, which is wanted, or else keep the steps ``done`` and, of scripts, the ``workspace``."""
         self.family = family
         self.done = done
-        self.frozen = frozen.want() if frozen else None
+        self.frozen = frozen
         self.workspace = workspace
         self.closed = False
 
@@ -93,7 +116,7 @@ class LocalSnapshot:
             self.closed = True
             if self.frozen is not None:
                 self.frozen.unwant()
-                await self.frozen.release()
+                await finish(self.frozen.release())
 
     async def __aenter__(self) -> Self:
         """The snapshot itself."""

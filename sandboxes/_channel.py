@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import itertools
+import select
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -12,6 +13,7 @@ from typing import Any, Protocol
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._cgroups import Group
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._guest import wire
 
 __all__ = ["Channel", "Forker", "Unforkable"]
@@ -21,6 +23,9 @@ _START_S = 120.0
 _CANCEL_S = 10.0
 
 Answer = tuple[dict[str, Any], bytes]
+_READY = -1
+"""The number of the first answer, which nobody asks for."""
+_GONE: dict[str, Any] = {"problem": "its init has ended"}
 
 
 class Unforkable(InfraError):
@@ -65,6 +70,7 @@ class Channel:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         self._listener: asyncio.Task[None] | None = None
         self._writer: asyncio.StreamWriter | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
     async def open(
@@ -85,34 +91,54 @@ class Channel:
         Raises:
             InfraError: it could not be started, or says why the sandbox can't be made here.
         """
+        begun: list[Channel] = []
+        try:
+            await finish(asyncio.to_thread(lambda: begun.append(cls._fork(config, forker, make_group, release))))
+            await begun[0]._start(config)
+        except BaseException:
+            for channel in begun:
+                await finish(channel.close())
+            raise
+        return begun[0]
+
+    @classmethod
+    def _fork(
+        cls,
+        config: dict[str, Any],
+        forker: Forker,
+        make_group: Callable[[], Group],
+        release: Callable[[], None] | None,
+    ) -> Channel:
         with ExitStack() as failed:
             if release is not None:
                 failed.callback(release)
-            group = await asyncio.to_thread(make_group)
+            group = make_group()
             failed.callback(group.close)
             ours, theirs = socket.socketpair()
+            failed.callback(ours.close)
             with theirs:
-                failed.callback(ours.close)
-                await asyncio.to_thread(forker.fork, theirs, config["namespaces"])
+                forker.fork(theirs, config["namespaces"])
             socket.send_fds(ours, [bytes([len(group.join)])], group.descriptors)
-            channel = cls(forker, ours, make_group, failed.pop_all())
-        try:
-            reader, channel._writer = await asyncio.open_connection(sock=ours)
-            await channel._send(config)
-            answer, _ = await asyncio.wait_for(_receive(reader), _START_S)
-            if "problem" in answer:
-                kind = Unforkable if "unforkable" in answer else InfraError
-                raise kind(f"the sandbox could not be made: {answer['problem']}")
-        except (EOFError, ConnectionError, TimeoutError) as error:
-            await channel.close()
-            problem = forker.last_words() or "its init does not answer"
-            raise InfraError(f"the sandbox could not be made: {problem}") from error
-        except BaseException:
-            await channel.close()
-            raise
-        channel.pid = answer["pid"]
-        channel._listener = asyncio.create_task(channel._listen(reader))
-        return channel
+            return cls(forker, ours, make_group, failed.pop_all())
+
+    async def _start(self, config: dict[str, Any]) -> None:
+        """Tell the init its configuration and wait until its sandbox stands."""
+        self._loop = asyncio.get_running_loop()
+        reader, self._writer = await asyncio.open_connection(sock=self.socket)
+        ready = self._waiting[_READY] = self._loop.create_future()
+        self._listener = asyncio.create_task(self._listen(reader))
+        with contextlib.suppress(ConnectionError):
+            await self._send(config)
+        await asyncio.wait({ready}, timeout=_START_S)
+        del self._waiting[_READY]
+        answer = ready.result()[0] if ready.done() else _GONE
+        if answer is _GONE:
+            problem = self._forker.last_words() or "its init does not answer"
+            raise InfraError(f"the sandbox could not be made: {problem}")
+        if "problem" in answer:
+            kind = Unforkable if "unforkable" in answer else InfraError
+            raise kind(f"the sandbox could not be made: {answer['problem']}")
+        self.pid = answer["pid"]
 
     @property
     def alive(self) -> bool:
@@ -130,6 +156,8 @@ class Channel:
         Raises:
             InfraError: the init is gone or stuck.
         """
+        if self._loop is not asyncio.get_running_loop():
+            raise InfraError("the sandbox belongs to another event loop: use it where it was made")
         if not self.alive:
             raise InfraError("the sandbox is gone: its init has ended")
         number = next(self._numbers)
@@ -167,11 +195,11 @@ class Channel:
 
     async def close(self) -> None:
         """Hang up, which ends everything inside, and wait until it is gone: then its end of the channel is closed."""
-        if self._writer is None:
-            self._belongings.close()
+        if self._loop is not None and self._loop is not asyncio.get_running_loop():
+            await self._close_from_afar(self._loop)
             return
         try:
-            if self._listener is not None:
+            if self._writer is not None and self._listener is not None:
                 self._writer.write_eof()
                 await asyncio.wait({self._listener}, timeout=_CANCEL_S)
                 if not self._listener.done():
@@ -180,10 +208,20 @@ class Channel:
         finally:
             if self._listener is not None:
                 self._listener.cancel()
-            self._writer.close()
-            with contextlib.suppress(OSError):
-                await self._writer.wait_closed()
+            if self._writer is not None:
+                self._writer.transport.abort()
             self._belongings.close()
+
+    async def _close_from_afar(self, home: asyncio.AbstractEventLoop) -> None:
+        """Close it from another event loop than its own, which may be over."""
+        if home.is_running():
+            await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.close(), home))
+            return
+        self.kill()
+        with contextlib.suppress(OSError):
+            self.socket.shutdown(socket.SHUT_WR)
+            await asyncio.to_thread(_wait_for_end, self.socket, _CANCEL_S)
+        self._belongings.close()
 
     def last_words(self) -> str:
         """What the init's forker, or one of its sandboxes, last complained of."""
@@ -213,7 +251,7 @@ class Channel:
         try:
             while True:
                 answer, data = await _receive(reader)
-                future = self._waiting.get(answer["id"])
+                future = self._waiting.get(answer.get("id", _READY))
                 if future is not None and not future.done():
                     future.set_result((answer, data))
         except (EOFError, ConnectionError):
@@ -221,9 +259,15 @@ class Channel:
         finally:
             for future in self._waiting.values():
                 if not future.done():
-                    future.set_result(({"problem": "its init has ended"}, b""))
+                    future.set_result((_GONE, b""))
 
 
 async def _receive(reader: asyncio.StreamReader) -> Answer:
     text_size, blob_size = wire.HEADER.unpack(await reader.readexactly(wire.HEADER.size))
     return wire.decode(await reader.readexactly(text_size)), await reader.readexactly(blob_size)
+
+
+def _wait_for_end(end: socket.socket, limit: float) -> None:
+    hung_up = select.poll()
+    hung_up.register(end, select.POLLHUP)
+    hung_up.poll(limit * 1000)

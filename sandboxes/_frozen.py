@@ -26,6 +26,7 @@ class Frozen:
         self._parent = parent
         self._holders = 0
         self._wanted = 0
+        self._ended = False
 
     async def branch(self, index: int) -> Channel:
         """A new branch, with random generators that depend on its state and ``index``, which is above 0.
@@ -37,17 +38,13 @@ class Frozen:
         return await self._open(index)
 
     async def go_on(self) -> Channel:
-        """A new branch that goes on as this sandbox would have, with its random generators.
+        """A new branch that goes on as this sandbox would have, with its random generators; for who wants it.
 
         Raises:
             Unforkable: its interpreter can't be forked.
             InfraError: it could not be made.
         """
-        self._wanted += 1
-        try:
-            return await self._open(0)
-        finally:
-            self.unwant()
+        return await self._open(0)
 
     async def _open(self, index: int) -> Channel:
         return await Channel.open({"index": index, "namespaces": wire.USERS}, self, self._channel.make_group)
@@ -72,10 +69,13 @@ class Frozen:
     async def release(self) -> None:
         """End it if nobody else holds it."""
         self._holders -= 1
-        if self._holders == 0:
-            await self._channel.close()
-            if self._parent is not None:
-                await self._parent.release()
+        if self._holders == 0 and not self._ended:
+            self._ended = True
+            try:
+                await self._channel.close()
+            finally:
+                if self._parent is not None:
+                    await self._parent.release()
 
     def fork(self, channel: socket.socket, namespaces: int) -> None:
         """See ``Forker``."""

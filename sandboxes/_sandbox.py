@@ -10,13 +10,14 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._body import Body, Done, LocalSnapshot
 from sandmle.sandboxes._channel import Channel, Unforkable
+from sandmle.sandboxes._files import path_inside, raise_fault
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes._slots import Slots
@@ -85,7 +86,7 @@ class LocalSandbox:
             FileNotFoundError: there is no such file.
             ValueError: not a regular file, reached through a link, or too large.
         """
-        request = {"op": "read", "path": _relative(path), "max_bytes": max_bytes}
+        request = {"op": "read", "path": path_inside(path), "max_bytes": max_bytes}
         async with self._turn:
             return _unwrap(*await self._ask(request, b"", _FILE_S))
 
@@ -97,7 +98,7 @@ class LocalSandbox:
             OSError: the workspace refuses, for instance because it is full.
         """
         async with self._turn:
-            _unwrap(*await self._change({"op": "write", "path": _relative(path)}, data, _FILE_S))
+            _unwrap(*await self._change({"op": "write", "path": path_inside(path)}, data, _FILE_S))
 
     async def remove(self, path: str) -> None:
         """Remove whatever is at ``path``.
@@ -107,7 +108,7 @@ class LocalSandbox:
             OSError: the workspace refuses, for instance because it is an input.
         """
         async with self._turn:
-            _unwrap(*await self._change({"op": "remove", "path": _relative(path)}, b"", _FILE_S))
+            _unwrap(*await self._change({"op": "remove", "path": path_inside(path)}, b"", _FILE_S))
 
     async def fork(self, n: int) -> list[LocalSandbox]:
         """``n`` independent sandboxes in the present state.
@@ -126,10 +127,13 @@ class LocalSandbox:
                 for _ in range(n):
                     children.append(await self._child(frozen, workspace))
             except BaseException:
-                await asyncio.gather(*(child.aclose() for child in children))
+                await finish(_close_all(children))
                 raise
             finally:
-                self._go_on(frozen)
+                self._body.start()
+                if frozen is not None:
+                    frozen.unwant()
+                    await finish(frozen.release())
         return children
 
     async def snapshot(self) -> LocalSnapshot:
@@ -142,7 +146,7 @@ class LocalSandbox:
             frozen = await self._freeze()
             workspace = b"" if frozen else await self._copy()
             snapshot = LocalSnapshot(self._family, self._done, frozen, workspace)
-            self._go_on(frozen)
+            self._body.start()
         return snapshot
 
     async def restore(self, snapshot: Snapshot) -> None:
@@ -154,22 +158,22 @@ class LocalSandbox:
         """
         if not isinstance(snapshot, LocalSnapshot) or snapshot.family is not self._family:
             raise ValueError("the snapshot is of another family of sandboxes")
-        if snapshot.closed:
-            raise ValueError("the snapshot is closed")
         async with self._turn:
-            if self._closed:
-                raise InfraError("the sandbox is closed")
-            frozen = snapshot.frozen
-            body = Body.go_on(frozen) if frozen else await self._replay(snapshot.done, snapshot.workspace)
-            old, self._body, self._done = self._body, body, snapshot.done
-            self._origin = self._origin if frozen else "replayed"
-            await old.aclose()
+            if snapshot.closed:
+                raise ValueError("the snapshot is closed")
+            self._refuse_if_closed()
+            if snapshot.frozen is not None:
+                self._done = snapshot.done
+                await self._become(Body.go_on(snapshot.frozen))
+                return
+            body = await self._replay(snapshot.done, snapshot.workspace)
+            self._done, self._origin = snapshot.done, "replayed"
+            await self._become(body)
 
     async def aclose(self) -> None:
         """Kill everything inside and drop the workspace."""
-        if not self._closed:
-            self._closed = True
-            await self._body.aclose()
+        self._closed = True
+        await self._body.aclose()
 
     async def __aenter__(self) -> Self:
         """The sandbox itself."""
@@ -182,27 +186,33 @@ class LocalSandbox:
         await self.aclose()
 
     async def _freeze(self) -> Frozen | None:
-        """Freeze what runs, to ``_go_on`` in a branch of it; None, and a warning, if the state can't be forked."""
-        if self._closed:
-            raise InfraError("the sandbox is closed")
-        obstacle = self._obstacle()
-        if not obstacle:
-            channel = await self._reach()
-            freezing = asyncio.create_task(channel.freeze())
-            try:
-                obstacle = await asyncio.shield(freezing)
-            except asyncio.CancelledError:
-                if not await freezing:
-                    self._go_on(Frozen(channel, self._body.parent))
-                raise
+        """Freeze what runs, and go on in a branch of it; None, and a warning, if the state can't be forked.
+
+        Returns:
+            what is frozen; wanted.
+        """
+        self._refuse_if_closed()
+        obstacle = self._obstacle() or await finish(self._branch_off(await self._reach()))
         if obstacle:
             self._warn(obstacle)
             return None
-        return Frozen(channel, self._body.parent)
+        assert self._body.parent is not None
+        return self._body.parent.want()
 
-    def _go_on(self, frozen: Frozen | None) -> None:
-        if frozen is not None:
-            self._body = Body.go_on(frozen)
+    async def _branch_off(self, channel: Channel) -> str:
+        """Freeze what runs and go on in a branch of it; why not, if not."""
+        obstacle = await channel.freeze()
+        self._refuse_if_closed()
+        if not obstacle:
+            self._body = Body.go_on(Frozen(channel, self._body.parent))
+        return obstacle
+
+    async def _become(self, body: Body) -> None:
+        if self._closed:
+            await body.aclose()
+        self._refuse_if_closed()
+        old, self._body = self._body, body
+        await old.aclose()
 
     def _obstacle(self) -> str:
         parent = self._body.parent
@@ -231,9 +241,9 @@ class LocalSandbox:
             return await self._body.reach()
         except Unforkable as error:
             self._warn(str(error))
-        old, self._body, self._origin = self._body, await self._replay(self._done, b""), "replayed"
-        await old.aclose()
-        return await self._body.reach()
+        body, self._origin = await self._replay(self._done, b""), "replayed"
+        await self._become(body)
+        return await body.reach()
 
     async def _copy(self) -> bytes:
         """The workspace; nothing of a stateful sandbox, whose cells make it again."""
@@ -245,6 +255,7 @@ class LocalSandbox:
         body = await self._make()
         try:
             for request, data, limit in done:
+                self._refuse_if_closed()
                 async with self._slots.take(self._spec.limits.cpus) as cores:
                     await (await body.reach()).ask({**request, "cores": cores}, data, limit)
             if workspace:
@@ -266,30 +277,21 @@ class LocalSandbox:
         return await self._ask(request, data, limit)
 
     async def _ask(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:
+        self._refuse_if_closed()
+        channel = await self._reach()
+        self._refuse_if_closed()
+        return await channel.ask(request, data, limit)
+
+    def _refuse_if_closed(self) -> None:
         if self._closed:
             raise InfraError("the sandbox is closed")
-        return await (await self._reach()).ask(request, data, limit)
+
+
+async def _close_all(sandboxes: list[LocalSandbox]) -> None:
+    await asyncio.gather(*(sandbox.aclose() for sandbox in sandboxes))
 
 
 def _unwrap(answer: dict[str, Any], found: bytes) -> bytes:
-    """The bytes that came with an answer about files, or the exception that it tells of."""
-    kind = answer.get("error")
-    if kind == "missing":
-        raise FileNotFoundError(answer["message"])
-    if kind == "refused":
-        raise ValueError(answer["message"])
-    if kind == "system":
-        raise OSError(answer["errno"], answer["message"])
+    """The bytes that came with an answer about files, if it tells of no fault."""
+    raise_fault(answer)
     return found
-
-
-def _relative(path: str) -> str:
-    """The path in its plain form, relative to the workspace.
-
-    Raises:
-        ValueError: it is empty, absolute, or has a ``..``.
-    """
-    plain = PurePosixPath(path)
-    if not plain.parts or plain.is_absolute() or ".." in plain.parts or "\0" in path:
-        raise ValueError(f"{path!r}: not a path inside the workspace")
-    return plain.as_posix()

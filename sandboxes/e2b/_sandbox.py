@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
-from pathlib import PurePosixPath
 from types import TracebackType
 from typing import Any, Self
 
 from sandmle.errors import InfraError
+from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes.e2b._machine import Machine
 from sandmle.sandboxes.e2b._service import Service
@@ -70,7 +70,7 @@ class E2BSandbox:
             ValueError: not a regular file, reached through a link, or too large.
             InfraError: the machine or the way to it failed.
         """
-        return await self._file("read", {"path": _relative(path), "max_bytes": max_bytes})
+        return await self._file("read", {"path": path_inside(path), "max_bytes": max_bytes})
 
     async def write(self, path: str, data: bytes) -> None:
         """Write a file into the workspace.
@@ -80,7 +80,7 @@ class E2BSandbox:
             OSError: the workspace refuses, for instance because it is full.
             InfraError: the machine or the way to it failed.
         """
-        await self._file("write", {"path": _relative(path), "data": base64.b64encode(data).decode()})
+        await self._file("write", {"path": path_inside(path), "data": base64.b64encode(data).decode()})
 
     async def remove(self, path: str) -> None:
         """Remove whatever is at ``path``.
@@ -90,7 +90,7 @@ class E2BSandbox:
             OSError: the workspace refuses, for instance because it is an input.
             InfraError: the machine or the way to it failed.
         """
-        await self._file("remove", {"path": _relative(path)})
+        await self._file("remove", {"path": path_inside(path)})
 
     async def fork(self, n: int) -> list[E2BSandbox]:
         """``n`` copies of the machine.
@@ -160,13 +160,7 @@ class E2BSandbox:
     async def _file(self, op: str, request: dict[str, Any]) -> bytes:
         async with self._turn:
             answer = await self._call(op, request, _FILE_S)
-        kind = answer.get("error")
-        if kind == "missing":
-            raise FileNotFoundError(answer["message"])
-        if kind == "refused":
-            raise ValueError(answer["message"])
-        if kind == "system":
-            raise OSError(answer["errno"], answer["message"])
+        raise_fault(answer)
         return base64.b64decode(answer["data"])
 
     async def _call(self, op: str, request: dict[str, Any], limit: float) -> dict[str, Any]:
@@ -213,15 +207,3 @@ class E2BSnapshot:
     ) -> None:
         """Close the snapshot."""
         await self.aclose()
-
-
-def _relative(path: str) -> str:
-    """The path in its plain form, relative to the workspace.
-
-    Raises:
-        ValueError: it is empty, absolute, or has a ``..``.
-    """
-    plain = PurePosixPath(path)
-    if not plain.parts or plain.is_absolute() or ".." in plain.parts or "\0" in path:
-        raise ValueError(f"{path!r}: not a path inside the workspace")
-    return plain.as_posix()

@@ -15,6 +15,8 @@ import pytest
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec
+from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._frozen import Frozen
 
 
 @pytest.fixture(autouse=True)
@@ -295,17 +297,86 @@ async def test_memory_of_a_frozen_state_is_shared(cells: Sandbox):
     await close(child)
 
 
-async def test_cancelling_a_fork_leaves_the_parent_alive(cells: Sandbox):
+@pytest.mark.parametrize("branches", [0, 1, 3])
+async def test_cancelling_a_fork_leaves_the_parent_alive(cells: Sandbox, monkeypatch, branches: int):
     await output(cells, "x = 1")
-    fork = asyncio.create_task(cells.fork(3))
-    await asyncio.sleep(0)
+    reached, made = asyncio.Event(), 0
+    branch = Frozen.branch
+
+    async def counted(frozen: Frozen, index: int) -> Channel:
+        nonlocal made
+        if made == branches:
+            reached.set()
+        made += 1
+        return await branch(frozen, index)
+
+    monkeypatch.setattr(Frozen, "branch", counted)
+    fork = asyncio.create_task(cells.fork(5))
+    await reached.wait()
     fork.cancel()
     with pytest.raises(asyncio.CancelledError):
         await fork
     assert await output(cells, "x") == "1\n"
+    assert cells.origin == "created"
     (child,) = await cells.fork(1)
     assert await output(child, "x") == "1\n"
     await close(child)
+
+
+async def test_a_snapshot_that_is_closed_at_once_costs_no_replay(cells: Sandbox):
+    await output(cells, "x = 1")
+    async with await cells.snapshot():
+        pass
+    async with await cells.snapshot() as snapshot:
+        await cells.restore(snapshot)
+    assert await output(cells, "x") == "1\n"
+    assert cells.origin == "created"
+
+
+@pytest.mark.parametrize("change", ["fork", "snapshot", "restore"])
+async def test_closing_in_the_middle_of_a_change(backend: LocalBackend, change: str):
+    groups, tasks = set(_groups()), asyncio.all_tasks()
+    for turns in range(12):
+        sandbox = await backend.create(SandboxSpec(stateful=True))
+        async with await sandbox.snapshot() as snapshot:
+            changes = {"fork": sandbox.fork(2), "snapshot": sandbox.snapshot(), "restore": sandbox.restore(snapshot)}
+            changing = asyncio.create_task(changes.pop(change))
+            for left in changes.values():
+                left.close()
+            for _ in range(turns):
+                await asyncio.sleep(0)
+            await sandbox.aclose()
+            with contextlib.suppress(InfraError):
+                made = await changing
+                await close(*(made if isinstance(made, list) else [made] if made else []))
+    assert set(_groups()) <= groups
+    assert asyncio.all_tasks() == tasks
+
+
+async def test_cancelling_at_any_moment_leaves_nothing(backend: LocalBackend):
+    groups, tasks = set(_groups()), asyncio.all_tasks()
+    for turns in range(0, 24, 2):
+        making = asyncio.create_task(backend.create(SandboxSpec()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        making.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await making).aclose()
+    assert set(_groups()) <= groups
+    assert asyncio.all_tasks() == tasks
+
+
+def _groups() -> list[Path]:
+    return list(Path("/sys/fs/cgroup").glob(f"*/sandmle-*-{os.getpid()}-*"))
+
+
+def test_another_event_loop_is_told_so(backend: LocalBackend):
+    sandbox = asyncio.run(backend.create(SandboxSpec()))
+    groups = set(_groups())
+    with pytest.raises(InfraError, match="another event loop"):
+        asyncio.run(sandbox.run("1", timeout=5))
+    asyncio.run(sandbox.aclose())
+    assert len(_groups()) == max(0, len(groups) - 1)
 
 
 async def test_nothing_can_be_asked_of_the_closed(backend: LocalBackend):
