@@ -151,18 +151,59 @@ def test_a_wheel_holds_every_source_and_data_file(wheel):
     assert {name.split("/")[0] for name in held} <= {"sandmle", f"{wheel.name.split('-py3')[0]}.dist-info"}
 
 
-@pytest.mark.flow
-def test_an_installed_wheel_finds_its_data(wheel, tmp_path):
-    target = tmp_path / "site"
+@pytest.fixture(scope="module")
+def run_installed(wheel, tmp_path_factory):
+    """Runs code with the wheel unpacked, without the checkout; returns what it prints."""
+    target = tmp_path_factory.mktemp("site")
     with zipfile.ZipFile(wheel) as archive:
         archive.extractall(target)
+
+    def run(code):
+        environment = {"PYTHONPATH": str(target), "PATH": "/usr/bin:/bin"}
+        command = [sys.executable, "-c", f"import sandmle\nprint(sandmle.__file__)\n{code}"]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, cwd=target, env=environment)
+        assert done.returncode == 0, done.stderr
+        place, *lines = done.stdout.splitlines()
+        assert Path(place).is_relative_to(target)
+        return lines
+
+    return run
+
+
+@pytest.mark.flow
+def test_an_installed_wheel_finds_its_data(run_installed):
     code = """
-import sandmle
 from sandmle.agents.procedural.lexicon import load_domains
 from sandmle.prompts import load_prompt, prompt_names
-print(sandmle.__file__, len(load_domains()), [load_prompt(name).version for name in prompt_names()])
+print(len(load_domains()) > 0, len([load_prompt(name).version for name in prompt_names()]) == len(prompt_names()))
 """
-    environment = {"PYTHONPATH": str(target), "PATH": ""}
-    command = [sys.executable, "-c", code]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, cwd=tmp_path, env=environment)
-    assert done.stdout.startswith(str(target))
+    assert run_installed(code) == ["True True"]
+
+
+@pytest.mark.flow
+def test_an_installed_wheel_runs_sandboxes(run_installed):
+    code = """
+import asyncio
+from sandmle.sandboxes import LocalBackend, SandboxSpec
+async def main():
+    async with LocalBackend(allow_unisolated=True) as backend:
+        async with await backend.create(SandboxSpec(stateful=True)) as sandbox:
+            await sandbox.run("x = 6", timeout=60)
+            (fork,) = await sandbox.fork(1)
+            async with fork:
+                print((await fork.run("x * 7", timeout=60)).output.strip())
+asyncio.run(main())
+"""
+    assert run_installed(code) == ["42"]
+
+
+@pytest.mark.flow
+def test_an_installed_wheel_has_what_is_uploaded_and_the_contract(run_installed):
+    code = """
+import io, tarfile
+from sandmle.sandboxes.contract import CHECKS
+from sandmle.sandboxes.e2b._upload import packed_program
+names = tarfile.open(fileobj=io.BytesIO(packed_program())).getnames()
+print({name.rpartition("/")[0] for name in names} == {"sandboxes/_guest", "sandboxes/e2b/_guest"}, len(CHECKS) > 50)
+"""
+    assert run_installed(code) == ["True True"]
