@@ -70,3 +70,18 @@ def test_a_missing_key_is_exit_code_3():
     assert done.returncode == 3
     assert done.stderr.startswith("error: E2B")
     assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(("options", "warned"), [([], False), (["--verbose"], True)])
+def test_replays_do_not_warn_between_the_lines_unless_asked(options: list[str], warned: bool):
+    code = """
+from sandmle.cli import run
+from sandmle.sandboxes import _probe, contract
+_probe.candidates = lambda: ()
+contract.CHECKS = [check for check in contract.CHECKS if check.id == "forks.unused"]
+run()
+"""
+    command = [sys.executable, "-c", code, *options, "doctor", "--sandbox", "local"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.stdout.endswith("1 passed, 0 failed, 0 skipped\n")
+    assert ("can't be forked" in done.stderr) == warned

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+import logging
+from collections.abc import Iterator
 from typing import Literal
 
 import typer
@@ -38,14 +41,28 @@ async def _run(sandbox: Literal["local", "e2b"], console: Console) -> tuple[Capa
     try:
         found = await asyncio.to_thread(lambda: backend.capabilities)
         console.print(f"{sandbox}: tier {found.tier}, {found.detail}", markup=False)
-        results = await contract.run_contract(
-            backend, checks=contract.CHECKS, at_once=_AT_ONCE, on_result=lambda result: console.print(_line(result))
-        )
+        with _without_warnings():
+            results = await contract.run_contract(
+                backend, checks=contract.CHECKS, at_once=_AT_ONCE, on_result=lambda result: console.print(_line(result))
+            )
     finally:
         await backend.aclose()
     counts = {status: sum(result.status == status for result in results) for status in _SIGNS}
     console.print(", ".join(f"{count} {status}" for status, count in counts.items()))
     return found, results
+
+
+@contextlib.contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep warnings, such as that of every replay, from between the lines, unless asked for by ``--verbose``."""
+    handlers = [handler for handler in logging.getLogger().handlers if handler.level == logging.WARNING]
+    for handler in handlers:
+        handler.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        for handler in handlers:
+            handler.setLevel(logging.WARNING)
 
 
 def _backend(sandbox: Literal["local", "e2b"]) -> SandboxBackend:
