@@ -103,7 +103,7 @@ class LocalBackend:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The tier that a canary proved on this machine; the first call takes some tenths of a second."""
+        """The tier that a canary proved on this machine; the first call starts the warm interpreter and takes some seconds."""
         with self._probing:
             if self._found is None:
                 self._found = _in_own_thread(self._probe)
@@ -160,7 +160,8 @@ class LocalBackend:
             return await self._make(tier, spec)
 
         body = await pool.take(spec, make)
-        return LocalSandbox(body, make, tier, spec, self._slot())
+        fork = self._found.fork if self._found is not None else "process"
+        return LocalSandbox(body, make, tier, spec, self._slot(), fork)
 
     async def _make(self, tier: IsolationTier, spec: SandboxSpec) -> Body:
         interpreter, zygote = await asyncio.to_thread(self._warm, spec.image)
@@ -216,7 +217,6 @@ class LocalBackend:
             update={
                 "detail": f"{found.detail}; {self._groups.detail}",
                 "stateful": sys.platform == "linux",
-                "fork": "process" if found.tier in ("A", "B") else "replay",
             }
         )
 

@@ -2,7 +2,8 @@
 
 The canary knows a secret file, an open port, a socket in the file system, the name of an abstract socket, and a process
 of ours, and must reach none of them. Two things only namespaces hide: who else runs, and whether a path exists. Older
-kernels can't keep code of tier C from signalling processes of its user; that is a remark, not a fault.
+kernels can't keep code of tier C from signalling processes of its user; that is a remark, not a fault. So is it that a
+kernel can't fork the sandbox: it then is copied, or its steps are run again.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from sandmle.errors import SandmleError
-from sandmle.sandboxes._protocol import Capabilities, Sandbox, SandboxSpec
+from sandmle.sandboxes._protocol import Capabilities, ForkKind, Sandbox, SandboxSpec
 from sandmle.trajectory import IsolationTier, StepResult
 
 __all__ = ["candidates", "probe"]
@@ -80,24 +81,41 @@ async def probe(open_sandbox: Open) -> Capabilities:
     """Try the tiers from the best down; the first in which the canary stays shut in is the machine's.
 
     Returns:
-        the tier and, for tier D, what every better one lacked.
+        the tier and what every better one lacked, and whether its sandboxes can be forked.
     """
     faults = [] if sys.platform == "linux" else [f"{sys.platform} has no namespaces"]
     for tier in candidates():
-        found, remarks = await _try(open_sandbox, tier)
+        found, remarks, fork = await _try(open_sandbox, tier)
         if not found:
-            return Capabilities(tier=tier, detail="; ".join([_WORDS[tier], *remarks, *faults]))
+            return Capabilities(tier=tier, detail="; ".join([_WORDS[tier], *remarks, *faults]), fork=fork)
         faults.append(f"tier {tier}: {', '.join(found)}")
     return Capabilities(tier="D", detail="; ".join(faults) or "no tier was tried")
 
 
-async def _try(open_sandbox: Open, tier: IsolationTier) -> tuple[list[str], list[str]]:
-    """What is wrong with a tier on this machine, and what is to be said about it."""
+async def _try(open_sandbox: Open, tier: IsolationTier) -> tuple[list[str], list[str], ForkKind]:
+    """What is wrong with a tier on this machine, what is to be said about it, and how its sandboxes are forked."""
     try:
         async with await open_sandbox(tier, SandboxSpec()) as sandbox:
-            return _judge(await _release_canary(sandbox, tier))
+            faults, remarks = _judge(await _release_canary(sandbox, tier))
+            if faults or tier not in ("A", "B"):
+                return faults, remarks, "replay"
+            obstacle = await _try_fork(sandbox)
+            return faults, [*remarks, *obstacle], "replay" if obstacle else "process"
     except SandmleError as error:
-        return [str(error)], []
+        return [str(error)], [], "replay"
+
+
+async def _try_fork(sandbox: Sandbox) -> list[str]:
+    """What keeps the sandbox, in which the canary has left a file, from being forked."""
+    try:
+        (child,) = await sandbox.fork(1)
+        async with child:
+            await child.remove("canary")
+            await child.write("canary", b"child's")
+            await sandbox.read("canary", max_bytes=0)
+    except (SandmleError, OSError, ValueError) as error:
+        return [f"forks are replays: {error}"]
+    return []
 
 
 async def _release_canary(sandbox: Sandbox, tier: IsolationTier) -> StepResult:

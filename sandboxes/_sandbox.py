@@ -19,7 +19,7 @@ from sandmle.sandboxes._channel import Channel, Unforkable
 from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
-from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
+from sandmle.sandboxes._protocol import ForkKind, Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes._slots import Slots
 from sandmle.trajectory import IsolationTier, StepResult
 
@@ -42,13 +42,15 @@ class LocalSandbox:
         tier: IsolationTier,
         spec: SandboxSpec,
         slots: Slots,
+        fork: ForkKind,
     ) -> None:
-        """Take over ``body``; ``make`` makes another that is empty."""
+        """Take over ``body``; ``make`` makes another that is empty; ``fork`` is how this machine forks sandboxes."""
         self._body = body
         self._make = make
         self._tier = tier
         self._spec = spec
         self._slots = slots
+        self._fork = fork
         self._origin: Origin = "created"
         self._family = object()
         self._done: tuple[Done, ...] = ()
@@ -216,8 +218,8 @@ class LocalSandbox:
 
     def _obstacle(self) -> str:
         parent = self._body.parent
-        if self._tier not in ("A", "B"):
-            return "this machine offers no namespaces"
+        if self._fork != "process":
+            return "this machine offers no namespaces, or can't fork them"
         if parent is not None and parent.depth >= _MOST_GENERATIONS:
             return f"it is the {_MOST_GENERATIONS}th generation, and the kernel nests no deeper"
         return ""
@@ -266,7 +268,7 @@ class LocalSandbox:
         return body
 
     def _relative(self, body: Body, origin: Origin) -> LocalSandbox:
-        child = LocalSandbox(body, self._make, self._tier, self._spec, self._slots)
+        child = LocalSandbox(body, self._make, self._tier, self._spec, self._slots, self._fork)
         child._origin, child._family, child._done = origin, self._family, self._done
         return child
 

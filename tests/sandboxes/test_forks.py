@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from sandmle.errors import InfraError
-from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec
+from sandmle.sandboxes import LocalBackend, Sandbox, SandboxSpec, _zygote
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._frozen import Frozen
 
@@ -364,6 +364,31 @@ async def test_cancelling_at_any_moment_leaves_nothing(backend: LocalBackend):
             await (await making).aclose()
     assert set(_groups()) <= groups
     assert asyncio.all_tasks() == tasks
+
+
+async def test_a_kernel_that_cannot_fork_sandboxes(monkeypatch, caplog):
+    refuse = """
+from _guest import linux
+def refuse(*_):
+    raise OSError(22, "no such overlay")
+linux.mount_overlay = refuse
+"""
+    monkeypatch.setattr(_zygote, "MAIN", _zygote.MAIN.replace("import serve\n", f"import serve{refuse}", 1))
+    async with LocalBackend(concurrency=2) as backend:
+        found = await asyncio.to_thread(lambda: backend.capabilities)
+        assert found.fork == "replay"
+        assert "no such overlay" in found.detail
+        for stateful in (False, True):
+            caplog.clear()
+            parent = await backend.create(SandboxSpec(stateful=stateful))
+            await output(parent, "x = 1; open('file', 'w').write('kept'); None")
+            with caplog.at_level(logging.WARNING, "sandmle.sandboxes"):
+                (child,) = await parent.fork(1)
+            assert child.origin == "replayed"
+            assert "can't fork" in caplog.text
+            look = f"print({'x' if stateful else 1}, open('file').read())"
+            assert await output(child, look) == await output(parent, look) == "1 kept\n"
+            await close(parent, child)
 
 
 def _groups() -> list[Path]:
