@@ -36,6 +36,7 @@ from sandmle.sandboxes._body import Body
 from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._gpus import check_gpus
 from sandmle.sandboxes._guest.removal import remove_folder
 from sandmle.sandboxes._layout import Interpreter, check_image, find_interpreter
@@ -103,7 +104,7 @@ class LocalBackend:
 
     @property
     def capabilities(self) -> Capabilities:
-        """The tier that a canary proved on this machine; the first call starts the warm interpreter and takes some seconds."""
+        """The tier that a canary proved on this machine; the first call starts the warm interpreter: some seconds."""
         with self._probing:
             if self._found is None:
                 self._found = _in_own_thread(self._probe)
@@ -171,15 +172,15 @@ class LocalBackend:
                 config = await asyncio.to_thread(shut_configuration, tier, spec, interpreter, gpu)
                 release = lease.pop_all().close
             return Body(await Channel.open(config, zygote, make_group, release))
-        folder = await asyncio.to_thread(lambda: Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-"))))
+        folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="sandmle-")))  # in no thread: it can't be cancelled
         try:
             with self._lease_gpu() as (gpu, lease):
-                config = await asyncio.to_thread(plain_configuration, tier, spec, interpreter, gpu, folder)
+                config = await finish(asyncio.to_thread(plain_configuration, tier, spec, interpreter, gpu, folder))
                 release = lease.pop_all().close
             return Body(await Channel.open(config, zygote, make_group, release), folder=folder)
         except BaseException:
             with contextlib.suppress(OSError):
-                await asyncio.to_thread(remove_folder, str(folder))
+                await finish(asyncio.to_thread(remove_folder, str(folder)))
             raise
 
     @contextlib.contextmanager

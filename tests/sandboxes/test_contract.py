@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import itertools
 import subprocess
 import sys
@@ -292,3 +293,15 @@ async def test_workspace_limit(backend: LocalBackend, isolated: str):
 def test_importing_is_cheap():
     code = "import sys, sandmle.sandboxes; print('numpy' in sys.modules, 'pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "False False\n"
+
+
+async def test_creating_that_is_cancelled_leaves_no_folder(unisolated: LocalBackend, monkeypatch, tmp_path: Path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for turns in range(0, 40, 3):
+        making = asyncio.create_task(unisolated.create(SandboxSpec()))
+        for _ in range(turns):
+            await asyncio.sleep(0)
+        making.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await (await making).aclose()
+    assert list(tmp_path.iterdir()) == []
