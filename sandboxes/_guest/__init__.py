@@ -35,6 +35,7 @@ ruff mistakes for bare ones (TID251).
     processes the processes of a sandbox
     script    makes a forked process look as if Python had just started with the script
     notebook  the interpreter that holds the variables of a stateful sandbox
+    streams   the random generators of its forks
     output    keeps the head and the tail of what a step prints
     files     reads and writes workspace files without following links
     removal   removes whatever code has left

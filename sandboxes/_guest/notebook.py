@@ -34,6 +34,7 @@ from typing import NamedTuple
 
 from . import group, linux, warm
 from .script import Program, report
+from .streams import diverge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -120,10 +121,11 @@ class Notebook(Program):
         assert self._child is not None
         child, self._child = self._child, None
         os.close(child.descriptor)
-        with contextlib.suppress(ChildProcessError):
+        died = {"op": "died", "number": child.number, "status": int(signal.SIGKILL), "cpu_s": 0.0, "peak": 0}
+        with contextlib.suppress(ChildProcessError):  # code may have its children ignored: nobody knows how they end
             _, status, usage = os.wait4(child.pid, 0)
-            died = {"op": "died", "number": child.number, "status": status}
-            self._tell({**died, "cpu_s": usage.ru_utime + usage.ru_stime, "peak": usage.ru_maxrss})
+            died.update(status=status, cpu_s=usage.ru_utime + usage.ru_stime, peak=usage.ru_maxrss)
+        self._tell(died)
 
     def _fork(self, line: int, number: int) -> bool:
         """Fork a process for cell ``number``; True in the child, which has taken the socket ``line``."""
@@ -168,7 +170,7 @@ class Notebook(Program):
             self._tell({"op": "failed", "problem": str(error)})
             os._exit(1)
         if index:
-            _diverge(index)
+            diverge(index)
         self._tell({"op": "adopted", "pid": os.getpid()})
 
     def _end_cell(self, before: tuple[float, int]) -> None:
@@ -208,17 +210,6 @@ def _fork_quietly() -> int:
     if not pid:
         random.setstate(state)
     return pid
-
-
-def _diverge(index: int) -> None:
-    """Give the global generators of fork number ``index`` streams of their own, which depend on their state alone."""
-    random.seed(f"{random.getrandbits(64)}-{index}")
-    if "numpy" in sys.modules:
-        generator = sys.modules["numpy"].random
-        generator.seed([*generator.randint(0, 1 << 31, size=4).tolist(), index])
-    if "torch" in sys.modules:
-        torch = sys.modules["torch"]
-        torch.manual_seed(int(torch.randint(1 << 62, ())) ^ index)
 
 
 def _show_at(descriptor: int) -> None:

@@ -94,6 +94,16 @@ async def cancelling(backend: SandboxBackend) -> None:
 
 
 @check(stateful)
+async def ignored_children(backend: SandboxBackend) -> None:
+    """A cell that dies is told of and rolled back even where code has had the ends of processes ignored."""
+    async with cell(backend) as sandbox:
+        await step(sandbox, "import os, signal\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nx = 1")
+        result = await sandbox.run("x = 2\nos.kill(os.getpid(), signal.SIGKILL)", timeout=30)
+        expect(result.status == "killed", f"status is {result.status}, not killed")
+        await _told_truly(sandbox, result.state)
+
+
+@check(stateful)
 async def seeds_last(backend: SandboxBackend) -> None:
     """A generator seeded in one cell goes on in the next as it would in one process."""
     draw = "print(random.random(), np.random.random())"

@@ -10,6 +10,7 @@ from typing import Any, Self
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._files import path_inside, raise_fault
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
 from sandmle.sandboxes.e2b._machine import Machine
 from sandmle.sandboxes.e2b._service import Service
@@ -126,20 +127,23 @@ class E2BSandbox:
         """
         if not isinstance(snapshot, E2BSnapshot) or snapshot.family is not self._family:
             raise ValueError("the snapshot is of another family of sandboxes")
-        if snapshot.closed:
-            raise ValueError("the snapshot is closed")
         async with self._turn:
+            if snapshot.closed:
+                raise ValueError("the snapshot is closed")
             self._refuse_if_closed()
-            old = self._machine
-            self._machine = await self._service.start(snapshot.template, first_number=old.next_number)
+            machine = await self._service.start(snapshot.template, first_number=self._machine.next_number)
+            if self._closed:
+                await finish(self._service.stop(machine))
+            self._refuse_if_closed()
+            old, self._machine = self._machine, machine
             self._cells, self._diverge = snapshot.cells, snapshot.diverge
-            await self._service.stop(old)
+            await finish(self._service.stop(old))
 
     async def aclose(self) -> None:
         """Take the machine down."""
         if not self._closed:
             self._closed = True
-            await self._service.stop(self._machine)
+            await finish(self._service.stop(self._machine))
 
     async def __aenter__(self) -> Self:
         """The sandbox itself."""
@@ -196,7 +200,7 @@ class E2BSnapshot:
         """Drop the state at E2B."""
         if not self.closed:
             self.closed = True
-            await self._service.drop(self.template)
+            await finish(self._service.drop(self.template))
 
     async def __aenter__(self) -> Self:
         """The snapshot itself."""

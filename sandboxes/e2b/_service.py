@@ -8,6 +8,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from sandmle.errors import SandmleError
+from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes.e2b._faults import Patience, translate
 from sandmle.sandboxes.e2b._machine import Machine
 
@@ -63,17 +64,23 @@ class Service:
         faults: list[Exception] = []
         try:
             while len(copies) < n and not faults:
-                for copy in await machine.fork(min(n - len(copies), _MOST_FORKS)):
-                    if isinstance(copy, Exception):
-                        faults.append(copy)
-                    else:
-                        copies.append(self._hold(copy, machine.next_number))
+                await finish(self._copy(machine, min(n - len(copies), _MOST_FORKS), copies, faults))
             if faults:
                 raise translate(faults[0], "forking") from faults[0]
         except BaseException:
-            await asyncio.gather(*(self.stop(copy) for copy in copies))
+            await finish(self._stop_all(copies))
             raise
         return copies
+
+    async def _copy(self, machine: Machine, count: int, copies: list[Machine], faults: list[Exception]) -> None:
+        for copy in await machine.fork(count):
+            if isinstance(copy, Exception):
+                faults.append(copy)
+            else:
+                copies.append(self._hold(copy, machine.next_number))
+
+    async def _stop_all(self, machines: list[Machine]) -> None:
+        await asyncio.gather(*(self.stop(machine) for machine in machines))
 
     async def keep(self, machine: Machine) -> str:
         """Keep a machine's state until it is dropped.

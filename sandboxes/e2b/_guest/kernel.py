@@ -17,10 +17,12 @@ import os
 import random
 import resource
 import select
+import signal
 import sys
 import traceback
 import types
 
+from ..._guest.streams import diverge
 from ..._guest.warm import pause_openmp
 
 TYPE_CHECKING = False
@@ -47,7 +49,7 @@ def serve(folder: str, environment: dict[str, str]) -> None:
 
 def _take(folder: str, request: dict[str, Any], names: dict[str, Any]) -> None:
     for index in request["diverge"]:
-        _diverge(index)
+        diverge(index)
     output = os.open(f"{folder}/output", os.O_WRONLY)
     end = os.open(f"{folder}/end", os.O_WRONLY)
     pause_openmp()
@@ -80,9 +82,11 @@ def _fork_survives(end: int, output: int) -> bool:
     with contextlib.suppress(BlockingIOError):
         if os.read(told, 1):
             os._exit(0)
-    _, status, usage = os.wait4(child, 0)
-    code = os.waitstatus_to_exitcode(status)
-    peak, cpu = usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
+    code, peak, cpu = -signal.SIGKILL, 0.0, 0.0
+    with contextlib.suppress(ChildProcessError):  # code may have its children ignored
+        _, status, usage = os.wait4(child, 0)
+        code = os.waitstatus_to_exitcode(status)
+        peak, cpu = usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime
     _tell(end, {"heir": kernel, "code": code, "cpu_s": cpu, "peak_mib": peak})
     for fd in (told, ended, end, output):
         os.close(fd)
@@ -162,17 +166,6 @@ def _show(error: BaseException) -> None:
             sys.excepthook(type(error), error, trace)
     except Exception:  # noqa: BLE001 - the hook, and the error's own text, are the code's
         os.write(2, f"{type(error).__name__} (its traceback could not be printed)\n".encode())
-
-
-def _diverge(index: int) -> None:
-    """Give the global generators of fork number ``index`` streams of their own, which depend on their state alone."""
-    random.seed(f"{random.getrandbits(64)}-{index}")
-    if "numpy" in sys.modules:
-        generator = sys.modules["numpy"].random
-        generator.seed([*generator.randint(0, 1 << 31, size=4).tolist(), index])
-    if "torch" in sys.modules:
-        torch = sys.modules["torch"]
-        torch.manual_seed(int(torch.randint(1 << 62, ())) ^ index)
 
 
 def _cpu() -> float:

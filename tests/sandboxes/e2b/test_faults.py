@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib.util
 from pathlib import Path
 
@@ -113,6 +114,27 @@ async def test_forks_that_fail_leave_none(server):
         assert caught.value.kind == "refused"
         assert set(server.machines) == {machine}
         assert (await sandbox.run("print(1)", timeout=30)).output == "1\n"
+
+
+@pytest.mark.parametrize("moment_s", [0, 0.02, 0.1, 0.3])
+async def test_changes_that_are_cancelled_or_overtaken_leave_none(server, moment_s: float):
+    async with quick() as backend, await backend.create(SandboxSpec()) as sandbox:
+        held = set(server.machines)
+        fork = asyncio.create_task(sandbox.fork(2))
+        await asyncio.wait({fork}, timeout=moment_s)
+        if fork.cancel():
+            with pytest.raises(asyncio.CancelledError):
+                await fork
+        else:
+            await asyncio.gather(*(child.aclose() for child in fork.result()))
+        assert set(server.machines) == held
+        snapshot = await sandbox.snapshot()
+        restoring = asyncio.create_task(sandbox.restore(snapshot))
+        await asyncio.wait({restoring}, timeout=moment_s)
+        await sandbox.aclose()
+        with contextlib.suppress(InfraError):
+            await restoring
+        assert server.machines == {}
 
 
 async def test_machines_have_no_internet(e2b, server):
