@@ -7,7 +7,7 @@ still stands. A branch of the sandbox is made in the same way, by a child that f
 
 The init speaks to each of these processes over a socket of its own, in JSON, one datagram a message::
 
-    run      with code, output, and, unless in_place, the far end of the child's socket
+    run      with code, output, and, unless it is to run in place, the far end of the child's socket
     branch   with the namespaces of the branch and the far end of the child's socket
     ended    from the process that ran a cell: process id, exit code, CPU seconds, peak KiB
     died     from its parent, if it could not say that: number of the cell, wait status, CPU seconds, peak KiB
