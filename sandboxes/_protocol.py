@@ -159,7 +159,7 @@ class Sandbox(Protocol):
         """``n`` independent sandboxes in this one's present state; it goes on as if nothing had been.
 
         Forks may be forked. Each is closed by its owner, in any order. Random generators of children draw different
-        numbers unless code seeds them. State that can't be forked (threads that still run, open files, pipes and sockets,
+        numbers unless code seeds them. State that can't be forked (threads that still run, open files, pipes, sockets,
         memory that is shared) is made again by replay: see ``origin``.
 
         Args:
