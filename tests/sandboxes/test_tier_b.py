@@ -21,7 +21,7 @@ def as_nobody(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     folder.chmod(0o777)
     environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder), "LANG": "C.UTF-8"}
     runner = [sys.executable, str(HERE / "as_nobody.py"), *folders, "--", *command]
-    return subprocess.run(runner, capture_output=True, text=True, cwd=source, env=environment, timeout=600)
+    return subprocess.run(runner, capture_output=True, text=True, cwd=source, env=environment, timeout=1200)
 
 
 @pytest.mark.skipif(
@@ -33,7 +33,7 @@ def test_attacks_from_an_unprivileged_user(tmp_path: Path):
     assert found.returncode == 0, found.stderr
     if '"tier":"B"' not in found.stdout:
         pytest.skip(f"no user namespaces for an unprivileged user here: {found.stdout}")
-    command = [sys.executable, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", "-k", "not unisolated", *SUITES]
+    command = [sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadfile", "-p", "no:cacheprovider", "-k", "not unisolated", *SUITES]
     result = as_nobody(*command, folder=tmp_path)
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
     assert " passed" in result.stdout
