@@ -33,7 +33,8 @@ def test_attacks_from_an_unprivileged_user(tmp_path: Path):
     assert found.returncode == 0, found.stderr
     if '"tier":"B"' not in found.stdout:
         pytest.skip(f"no user namespaces for an unprivileged user here: {found.stdout}")
-    command = [sys.executable, "-m", "pytest", "-q", "-n2", "--dist=loadfile", "-p", "no:cacheprovider", "-k", "not unisolated", *SUITES]
+    options = ["-q", "-n2", "--dist=loadfile", "-p", "no:cacheprovider", "-k", "not unisolated"]
+    command = [sys.executable, "-m", "pytest", *options, *SUITES]
     result = as_nobody(*command, folder=tmp_path)
     assert result.returncode == 0, result.stdout[-4000:] + result.stderr[-2000:]
     assert " passed" in result.stdout
