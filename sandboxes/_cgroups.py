@@ -96,10 +96,10 @@ class Groups:
         for place in _own_places(process):
             _sweep(place.folder)
             fault = _fault(place)
-            if fault:
-                faults.append(fault)
-            else:
+            if not fault:
                 places.append(place)
+            elif "memory" in place.controllers:
+                faults.append(fault)
         bounded = [word for place in places for word in place.words]
         words = [f"{' and '.join(bounded)} bounded by control groups"] if bounded else []
         if "memory" not in bounded:
