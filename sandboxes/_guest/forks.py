@@ -13,6 +13,7 @@ import os
 import signal
 import socket
 import traceback
+from abc import ABC, abstractmethod
 from typing import NoReturn
 
 from . import linux, wire
@@ -28,7 +29,7 @@ _FLAGS = {
 _REAPED = {signal.SIGCHLD}
 
 
-class Forks:
+class Forks(ABC):
     """Serves forks at one control channel."""
 
     def __init__(self, control: socket.socket) -> None:
@@ -59,19 +60,21 @@ class Forks:
         """Fork as ``linux.fork_into`` does."""
         return linux.fork_into(flags)
 
+    @abstractmethod
     def forked(self) -> None:
         """Called in the parent after each fork."""
 
+    @abstractmethod
     def seal(self) -> None:
         """Called when the host wants no more forks."""
 
+    @abstractmethod
     def serve(self, channel: int, pid: int) -> NoReturn:
         """What the child does: serve ``channel`` as the sandbox whose process id is ``pid`` here.
 
         Raises:
             Become: in the processes of steps.
         """
-        raise NotImplementedError
 
     def _fork(self, channel: int, flags: int) -> None:
         signal.pthread_sigmask(signal.SIG_BLOCK, _REAPED)

@@ -19,6 +19,7 @@ import sys
 import threading
 import time
 import types
+from abc import ABC, abstractmethod
 
 from . import alone, warm
 
@@ -59,7 +60,7 @@ class Become(BaseException):
         self.program = program
 
 
-class Program:
+class Program(ABC):
     """What a process of a step runs.
 
     Attributes:
@@ -83,13 +84,13 @@ class Program:
         sys.path[:] = searched + [path for path in sys.path if path.endswith(".zip") or os.path.exists(path)]
         self.names = _fresh_main(path)
 
+    @abstractmethod
     def parts(self) -> Iterator[types.CodeType]:
         """The code to run; each part after the one before has ended."""
-        raise NotImplementedError
 
+    @abstractmethod
     def finish(self) -> None:
         """End the process; does not return."""
-        raise NotImplementedError
 
 
 class Script(Program):

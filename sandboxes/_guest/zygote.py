@@ -48,6 +48,12 @@ class _Sandboxes(Forks):
         super().__init__(control)
         self._zygote = main.Parent(os.getpid(), os.geteuid(), os.getegid())
 
+    def forked(self) -> None:
+        """Nothing: a new sandbox needs its zygote no more."""
+
+    def seal(self) -> None:
+        """Nothing: a zygote forks as long as it lives."""
+
     def serve(self, channel: int, pid: int) -> NoReturn:
         """Serve a new sandbox."""
         os.closerange(3, channel)
