@@ -11,8 +11,8 @@ import pytest
 import yaml
 from pydantic import ValidationError
 
-from sandmle.agents.procedural import lexicon
-from sandmle.agents.procedural.lexicon import Domain, get_domain, load_domains
+from sandmle.agents import procedural
+from sandmle.agents.procedural.lexicon import Domain, _library, get_domain, load_domains
 from sandmle.errors import BadInput, SandmleError
 from sandmle.seeds import list_seeds
 
@@ -53,7 +53,7 @@ def all_levels(domain: Domain) -> dict[str, tuple[str, ...]]:
 
 def broken(**changes: object) -> dict:
     """The raw YAML of one good domain with ``path__to__key=value`` changes."""
-    folder = Path(lexicon.__file__).parent / "domains"
+    folder = Path(procedural.__file__).parent / "domains"
     raw = copy.deepcopy(yaml.safe_load((folder / "orchard-blocks.yaml").read_text(encoding="utf-8")))
     for dotted, value in changes.items():
         *parents, last = [int(part) if part.isdigit() else part for part in dotted.split("__")]
@@ -69,7 +69,7 @@ def test_at_least_fourteen_domains_sorted_and_cached():
     assert len(slugs) >= 14
     assert slugs == sorted(set(slugs))
     assert load_domains() is DOMAINS
-    assert len({domain.sector for domain in DOMAINS}) == len(DOMAINS)
+    assert max(Counter(domain.sector for domain in DOMAINS).values()) <= 4
 
 
 def test_get_domain_finds_each_and_names_the_choices():
@@ -218,7 +218,7 @@ def test_a_broken_file_is_named_with_its_first_fault(tmp_path, monkeypatch):
     folder = tmp_path / "domains"
     folder.mkdir()
     good = yaml.safe_dump(broken(), allow_unicode=True)
-    monkeypatch.setattr(lexicon, "files", lambda package: tmp_path)
+    monkeypatch.setattr(_library, "files", lambda package: tmp_path)
     for text, complaint in [
         ("slug: [", r"orchard\.yaml: not YAML"),
         (good.replace("sector: agriculture", "sector: ''"), r"orchard\.yaml: sector: "),
