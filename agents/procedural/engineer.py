@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import inspect
 from pathlib import Path
 
 from sandmle.agents.procedural._render import render_to
@@ -36,6 +35,5 @@ def _write(plan: TaskPlan, thresholds: Thresholds, path: Path) -> None:
         domain=domain,
         lower_is_better=metric.lower_is_better,
         thresholds=thresholds,
-        metric_source=inspect.getsource(metric.score),
-        metric_function=metric.score.__name__,
+        metric_source=metric.source(),
     )

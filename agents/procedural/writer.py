@@ -7,10 +7,9 @@ from pathlib import Path
 
 from sandmle.agents.procedural._render import render_to
 from sandmle.agents.procedural.blueprint import Blueprint
-from sandmle.agents.procedural.lexicon import BinaryTarget, MulticlassTarget, RegressionTarget
-from sandmle.agents.procedural.schema import CategoricalColumn, Column, DateColumn, NumericColumn, OrdinalColumn
+from sandmle.agents.procedural.kinds import get_kind
+from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.roles import Feedback, TaskPlan
-from sandmle.errors import SandmleError
 from sandmle.eval.metrics import get_metric
 
 __all__ = ["ProceduralWriter"]
@@ -20,19 +19,6 @@ WORDINGS = (
     {"background": "About the competition", "goal": "Your task"},
     {"background": "Overview", "goal": "What to predict"},
 )
-METRIC_NOTES = {
-    "accuracy": "It is the share of rows whose label is right.",
-    "macro_f1": "It is the unweighted mean of the F1 scores of the classes.",
-    "mcc": "It lies between -1 and 1; a constant prediction scores 0.",
-    "roc_auc": "Only the order of the submitted probabilities matters.",
-    "log_loss": "Probabilities are clipped away from 0 and 1 before the logarithm is taken.",
-    "multiclass_log_loss": "The probabilities of a row are rescaled to sum to 1, then clipped before the logarithm.",
-    "rmse": "It is in the units of the target.",
-    "mae": "It is in the units of the target.",
-    "r2": "It is 1 for a perfect prediction and about 0 for the mean.",
-    "rmsle": "Errors count in proportion to the value rather than in its units; negative predictions are refused.",
-    "mape": "It is a fraction: 0.1 means ten percent.",
-}
 
 
 class ProceduralWriter:
@@ -46,70 +32,86 @@ class ProceduralWriter:
 
 def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
     blueprint = Blueprint.of(plan)
-    goal = blueprint.target(plan)
-    wording = WORDINGS[(plan.candidate + attempt) % len(WORDINGS)]
     sample = (public / "sample_submission.csv").read_text(encoding="utf-8").splitlines()
     render_to(
         public / "description.md",
         "description.md.j2",
         plan=plan,
-        wording=wording,
+        wording=WORDINGS[(plan.candidate + attempt) % len(WORDINGS)],
         domain=blueprint.lexicon(),
-        goal=goal,
+        problem=blueprint.problem,
         table=blueprint.table,
+        brief=get_kind(blueprint.kind).brief(blueprint),
         metric=get_metric(plan.metric),
-        metric_note=METRIC_NOTES[plan.metric],
-        kind_of=_kind_of,
-        has_missing=any(column.missing for column in blueprint.table.columns),
-        asked=_asked(plan, goal),
-        target_values=_target_values(goal),
+        asked=_asked(plan, blueprint.problem),
+        target_values=_target_values(plan, blueprint.problem),
         columns_note=_columns_note(plan),
         header=sample[0],
         example="\n".join(sample[1:3]),
     )
 
 
-def _kind_of(column: Column) -> str:
-    match column:
-        case NumericColumn(unit=""):
-            return "number"
-        case NumericColumn(unit=unit):
-            return f"number ({unit})"
-        case CategoricalColumn(levels=levels):
-            return f"category: {', '.join(levels)}"
-        case OrdinalColumn(levels=levels):
-            return f"ordered category: {' < '.join(levels)}"
-        case DateColumn():
-            return "date (YYYY-MM-DD)"
+def _asked(plan: TaskPlan, problem: Problem) -> str:
+    match plan.submission.kind:
+        case "probability":
+            return f"the probability that `{plan.target}` is `{problem.labels[1]}`"
+        case "class_probabilities":
+            return f"a probability for each value of `{plan.target}`"
+        case "label_probabilities":
+            return f"a probability for each label that `{plan.target}` may hold"
+        case "ranked_labels":
+            return f"the {plan.submission.top} likeliest values of `{plan.target}`, the likeliest first"
+        case "relevance":
+            return f"a number that orders the rows of one `{plan.submission.group_column}` by `{plan.target}`"
+        case "mask":
+            return f"the pixels of `{plan.target}`"
         case _:
-            raise SandmleError(f"the writer has no words for a column of kind {column.kind!r}")
+            return f"the value of `{plan.target}`"
 
 
-def _asked(plan: TaskPlan, goal: BinaryTarget | MulticlassTarget | RegressionTarget) -> str:
-    if isinstance(goal, RegressionTarget):
-        return f"the value of `{plan.target}`"
-    if plan.submission.kind == "probability":
-        return f"the probability that `{plan.target}` is `{goal.labels[1]}`"
-    if plan.submission.kind == "class_probabilities":
-        return f"a probability for each value of `{plan.target}`"
-    return f"the value of `{plan.target}`"
-
-
-def _target_values(goal: BinaryTarget | MulticlassTarget | RegressionTarget) -> str:
-    if isinstance(goal, RegressionTarget):
-        return f" ({goal.unit})" if goal.unit else ""
-    return f": {', '.join(f'`{label}`' for label in goal.labels)}"
+def _target_values(plan: TaskPlan, problem: Problem) -> str:
+    names = ", ".join(f"`{label}`" for label in problem.labels)
+    match problem.link:
+        case "multilabel":
+            return f": any of {names}, separated by spaces, or `none`"
+        case "ordinal":
+            return f", in ascending order: {names}"
+        case "relevance":
+            return ": 0, 1, 2 or 3"
+        case "mask":
+            return ": run lengths, or `none`"
+        case _:
+            unit = f" ({problem.unit})" if problem.unit else ""
+            return f": {names}" if names else unit
 
 
 def _columns_note(plan: TaskPlan) -> str:
     form = plan.submission
     names = ", ".join(f"`{name}`" for name in form.prediction_columns)
+    labels = ", ".join(f"`{name}`" for name in form.classes)
     match form.kind:
         case "label":
-            return f"{names} holds one of the labels {', '.join(f'`{name}`' for name in form.classes)}."
+            return f"{names} holds one of the labels {labels}."
         case "probability":
             return f"{names} holds the probability of `{form.classes[1]}`, between 0 and 1."
         case "class_probabilities":
             return f"The columns {names} hold one probability per class, between 0 and 1."
+        case "label_probabilities":
+            return f"The columns {names} hold the probability of each label, between 0 and 1; they need not sum to 1."
+        case "label_set":
+            return f"{names} holds the labels that apply, of {labels}, separated by spaces; `none` where none does."
+        case "ranked_labels":
+            return f"{names} holds up to {form.top} different labels of {labels}, separated by spaces, the likeliest first."
+        case "relevance":
+            return f"{names} holds any number; rows of one `{form.group_column}` are ordered by it, the largest first."
         case "number":
             return f"{names} holds a number."
+        case "text":
+            return f"{names} holds the text."
+        case "mask":
+            height, width = form.mask_shape or (0, 0)
+            return (
+                f"{names} holds run lengths: pairs of a first pixel and a number of pixels, such as `1 3 10 5`, in"
+                f" ascending order. Pixels are counted from 1, row by row, in pictures of {height} by {width} pixels"
+                " (height by width). An empty mask is `none`."
+            )

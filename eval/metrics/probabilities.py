@@ -1,8 +1,6 @@
-"""Metrics of predicted probabilities.
+"""Metrics of the predicted probability of class 1.
 
-Truth is class indices of shape (n,), n >= 1. A prediction is the probability of class 1, shape (n,), or one probability
-per class, shape (n, K), all in [0, 1]. The bodies use nothing but ``np`` and ``MetricUndefined``, so that an
-``evaluator.py`` can carry their source.
+Truth is class indices 0 and 1 of shape (n,), n >= 1; predictions are in [0, 1], shape (n,).
 """
 
 from __future__ import annotations
@@ -10,36 +8,27 @@ from __future__ import annotations
 import numpy as np
 
 from sandmle.eval.metrics._registry import Array, Metric, MetricUndefined, register
+from sandmle.task import ProblemType
 
-__all__ = ["log_loss", "multiclass_log_loss", "roc_auc"]
+__all__ = ["average_precision", "gini", "log_losses", "roc_auc", "squared_gaps"]
+
+BINARY: frozenset[ProblemType] = frozenset({"binary"})
 
 
-def log_loss(truth: Array, prediction: Array) -> float:
-    """Mean of -ln(probability given to the true class), >= 0, in nats.
+def log_losses(truth: Array, prediction: Array) -> Array:
+    """-ln(probability given to the true class) of each row, >= 0, in nats.
 
     Probabilities are clipped to [eps, 1 - eps], eps = 2^-52, as in scikit-learn's ``log_loss`` for float64. Defined
     also where one class only occurs.
     """
     eps = 2.0**-52
     given = np.where(truth == 1, prediction, 1.0 - prediction)
-    return float(-np.mean(np.log(np.clip(given, eps, 1.0 - eps))))
+    return np.asarray(-np.log(np.clip(given, eps, 1.0 - eps)))
 
 
-def multiclass_log_loss(truth: Array, prediction: Array) -> float:
-    """Mean of -ln(probability given to the true class), >= 0, in nats.
-
-    Each row is first divided by its sum, then clipped to [eps, 1 - eps], eps = 2^-52, as Kaggle's hosts and
-    scikit-learn's ``log_loss`` on normalised rows do.
-
-    Raises:
-        MetricUndefined: the probabilities of a row sum to 0.
-    """
-    eps = 2.0**-52
-    sums = prediction.sum(axis=1)
-    if not np.all(sums > 0.0):
-        raise MetricUndefined("multiclass log loss: the probabilities of a row sum to 0")
-    given = prediction[np.arange(len(truth)), truth.astype(np.int64)] / sums
-    return float(-np.mean(np.log(np.clip(given, eps, 1.0 - eps))))
+def squared_gaps(truth: Array, prediction: Array) -> Array:
+    """(t - p)^2 of each row, in [0, 1]; its mean is Brier's score in the form that binary problems use."""
+    return np.asarray((truth - prediction) ** 2)
 
 
 def roc_auc(truth: Array, prediction: Array) -> float:
@@ -64,18 +53,96 @@ def roc_auc(truth: Array, prediction: Array) -> float:
     return float(positives @ (negatives_to - 0.5 * negatives)) / pairs
 
 
-register(Metric("log_loss", "Log loss", True, "probability", frozenset({"binary"}), log_loss, (0.0, 1.0)))
+def gini(truth: Array, prediction: Array) -> float:
+    """2 AUC - 1, in [-1, 1]; 0 for a constant prediction.
+
+    Raises:
+        MetricUndefined: one class only occurs in truth.
+    """
+    return 2.0 * roc_auc(truth, prediction) - 1.0
+
+
+def average_precision(truth: Array, prediction: Array) -> float:
+    """Sum over thresholds of (recall gained) x (precision there), in (0, 1]; no interpolation.
+
+    Rows of equal prediction pass a threshold together. Equals scikit-learn's ``average_precision_score``.
+
+    Raises:
+        MetricUndefined: class 1 does not occur in truth.
+    """
+    order = np.argsort(-prediction, kind="stable")
+    ranked = prediction[order]
+    group_ends = np.append(np.flatnonzero(ranked[1:] != ranked[:-1]), len(ranked) - 1)
+    hits = np.cumsum(truth[order] == 1)[group_ends].astype(np.float64)
+    if hits[-1] == 0.0:
+        raise MetricUndefined("average precision: class 1 does not occur in these rows")
+    return float(np.diff(hits, prepend=0.0) @ (hits / (group_ends + 1.0)) / hits[-1])
+
+
 register(
     Metric(
-        "multiclass_log_loss",
-        "Multi-class log loss",
-        True,
-        "class_probabilities",
-        frozenset({"binary", "multiclass"}),
-        multiclass_log_loss,
-        (0.0, 1.0),
+        name="average_precision",
+        title="Average precision",
+        lower_is_better=False,
+        prediction="probability",
+        problem_types=BINARY,
+        note="It is the area under the precision-recall curve, taken in steps: precision averaged over all thresholds,"
+        " weighted with the recall that each adds. It lies between 0 and 1, and only the order of the submitted"
+        " probabilities matters.",
+        whole=average_precision,
+        domain=(0.0, 1.0),
     )
 )
 register(
-    Metric("roc_auc", "Area under the ROC curve", False, "probability", frozenset({"binary"}), roc_auc, (0.0, 1.0))
+    Metric(
+        name="brier",
+        title="Brier score",
+        lower_is_better=True,
+        prediction="probability",
+        problem_types=BINARY,
+        note="It is the mean squared difference of the submitted probability from the outcome, which is 1 or 0; it lies"
+        " between 0 and 1.",
+        units=squared_gaps,
+        domain=(0.0, 1.0),
+    )
+)
+register(
+    Metric(
+        name="gini",
+        title="Normalized Gini index",
+        lower_is_better=False,
+        prediction="probability",
+        problem_types=BINARY,
+        note="It is twice the ROC AUC minus one: 1 for a perfect order, 0 for a random or constant one, -1 for the"
+        " reverse. Only the order of the submitted probabilities matters.",
+        whole=gini,
+        parts=(roc_auc,),
+        domain=(0.0, 1.0),
+    )
+)
+register(
+    Metric(
+        name="log_loss",
+        title="Log loss",
+        lower_is_better=True,
+        prediction="probability",
+        problem_types=BINARY,
+        note="It is the mean negative natural logarithm of the probability given to the true class, 0 or more."
+        " Probabilities are clipped away from 0 and 1 before the logarithm is taken.",
+        units=log_losses,
+        domain=(0.0, 1.0),
+    )
+)
+register(
+    Metric(
+        name="roc_auc",
+        title="Area under the ROC curve",
+        lower_is_better=False,
+        prediction="probability",
+        problem_types=BINARY,
+        note="It is the chance that a random positive row gets a larger probability than a random negative one, ties"
+        " counting half; it lies between 0 and 1, and only the order of the submitted probabilities matters.",
+        whole=roc_auc,
+        domain=(0.0, 1.0),
+    )
 )
