@@ -1,8 +1,8 @@
 """The hidden labels of a task, read from ``answers.csv`` and encoded.
 
 Columns are selected by name: the id column, the target, ``Usage`` (Public or Private; all rows are Private where there
-is no such column) and ``canary``, which is ignored. The target is the prediction column of the submission, or, where a
-submission holds one column per class, the one column that is none of the others.
+is no such column), for ``relevance`` the group column, and ``canary``, which is ignored. The target is the prediction
+column of the submission, or, where a submission holds one column per class, the one column that is none of the others.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sandmle.errors import BadInput
-from sandmle.eval.grading._cells import canonical, class_index, labels, numbers
+from sandmle.eval.grading._cells import canonical
 from sandmle.eval.grading._fault import InvalidSubmission
+from sandmle.eval.grading._kinds import decode_truth
 from sandmle.eval.grading._table import parse_csv
-from sandmle.eval.metrics import Array
-from sandmle.task import SubmissionFormat, Task
+from sandmle.eval.metrics import Array, Values
+from sandmle.task import COLUMN_PER_CLASS, SubmissionFormat, Task
 
 __all__ = ["AnswerKey", "load_answers", "read_answers"]
 
@@ -34,12 +35,12 @@ class AnswerKey:
 
     Attributes:
         ids: the n test rows, in canonical spelling.
-        truth: shape (n,), class indices 0..K-1 as whole floats, or numbers.
+        truth: the n rows' truth as ``Metric.score`` takes it; groups of ``relevance`` are numbered as they come.
         private: shape (n,), True where a row counts for the score, False where it is Public.
     """
 
     ids: tuple[str, ...]
-    truth: Array
+    truth: Values
     private: NDArray[np.bool_]
 
     @cached_property
@@ -84,15 +85,15 @@ def _encode(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> Answ
     if len(set(ids)) < len(ids):
         raise ValueError(f"column {form.id_column!r} holds the same id twice")
     target = _target(columns, form)
-    if form.kind == "number":
-        truth = numbers(columns[target], target)
-    else:
-        truth = labels(columns[target], class_index(form), target)
-    return AnswerKey(ids, truth, _private(columns.get(USAGE), len(ids)))
+    truth = decode_truth(columns[target], form, target)
+    private = _private(columns.get(USAGE), len(ids))
+    if form.kind == "relevance":
+        truth = np.column_stack([truth, _groups(columns, form, private)])
+    return AnswerKey(ids, truth, private)
 
 
 def _target(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> str:
-    if form.kind != "class_probabilities":
+    if form.kind not in COLUMN_PER_CLASS:
         target = form.prediction_columns[0]
         if target not in columns:
             raise ValueError(f"no target column {target!r}")
@@ -101,6 +102,18 @@ def _target(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> str:
     if len(others) != 1:
         raise ValueError(f"needs one target column beside {form.id_column!r}, {USAGE} and {CANARY}; has {len(others)}")
     return others[0]
+
+
+def _groups(columns: dict[str, tuple[str, ...]], form: SubmissionFormat, private: NDArray[np.bool_]) -> Array:
+    """The number of each row's group, shape (n,); a group lies wholly within Public or Private."""
+    if form.group_column not in columns:
+        raise ValueError(f"no group column {form.group_column!r}")
+    names = [canonical(cell) for cell in columns[form.group_column]]
+    number = {name: position for position, name in enumerate(dict.fromkeys(names))}
+    groups = np.array([number[name] for name in names], dtype=np.float64)
+    if set(groups[private]) & set(groups[~private]):
+        raise ValueError(f"a group of {form.group_column!r} is both Public and Private")
+    return groups
 
 
 def _private(usage: Sequence[str] | None, n_rows: int) -> NDArray[np.bool_]:

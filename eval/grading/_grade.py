@@ -13,7 +13,7 @@ from sandmle.eval.grading._answers import AnswerKey, load_answers
 from sandmle.eval.grading._fault import InvalidSubmission
 from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_submission
 from sandmle.eval.grading.medals import medal_of
-from sandmle.eval.metrics import Array, Metric, MetricUndefined, get_metric
+from sandmle.eval.metrics import Metric, MetricUndefined, Values, get_metric
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import Task, TaskManifest
 
@@ -36,7 +36,7 @@ def grade_submission(task: Task, submission: Path, *, max_bytes: int = MAX_BYTES
         InfraError: the machine could not read the file.
     """
 
-    def read(key: AnswerKey, metric: Metric) -> Array:
+    def read(key: AnswerKey, metric: Metric) -> Values:
         return read_submission(submission, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
 
     return _grade(task, read)
@@ -49,19 +49,19 @@ def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> Grade
         BadInput: the *task* is broken.
     """
 
-    def decode(key: AnswerKey, metric: Metric) -> Array:
+    def decode(key: AnswerKey, metric: Metric) -> Values:
         return decode_submission(data, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
 
     return _grade(task, decode)
 
 
-def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Array) -> GradeReport:
+def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Values) -> GradeReport:
     """Grade predictions that are already decoded.
 
     Args:
         manifest: the task.
         key: its n hidden labels.
-        prediction: aligned with ``key``; class indices or floats of shape (n,), or probabilities of shape (n, K).
+        prediction: aligned with ``key``, as ``Metric.score`` takes it.
 
     Raises:
         BadInput: the task's metric does not fit its submission.
@@ -97,7 +97,7 @@ def invalid_report(manifest: TaskManifest, code: GradeError, detail: str) -> Gra
     )
 
 
-def _grade(task: Task, predictions: Callable[[AnswerKey, Metric], Array]) -> GradeReport:
+def _grade(task: Task, predictions: Callable[[AnswerKey, Metric], Values]) -> GradeReport:
     metric = _metric(task.manifest)
     key = load_answers(task)
     try:
@@ -119,7 +119,7 @@ def _metric(manifest: TaskManifest) -> Metric:
     return metric
 
 
-def _score(metric: Metric, truth: Array, prediction: Array) -> float:
+def _score(metric: Metric, truth: Values, prediction: Values) -> float:
     try:
         with np.errstate(all="ignore"):
             score = metric.score(truth, prediction)
@@ -130,7 +130,7 @@ def _score(metric: Metric, truth: Array, prediction: Array) -> float:
     return score
 
 
-def _public_score(metric: Metric, key: AnswerKey, prediction: Array) -> float | None:
+def _public_score(metric: Metric, key: AnswerKey, prediction: Values) -> float | None:
     public = ~key.private
     if not public.any():
         return None

@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from sandmle.errors import InfraError
 from sandmle.eval.grading._answers import AnswerKey
-from sandmle.eval.grading._cells import canonical, class_index, labels, numbers
+from sandmle.eval.grading._cells import canonical
 from sandmle.eval.grading._fault import InvalidSubmission, quoted
+from sandmle.eval.grading._kinds import decode_columns
 from sandmle.eval.grading._table import parse_csv
-from sandmle.eval.metrics import Array
+from sandmle.eval.metrics import Values
 from sandmle.grades import GradeError
 from sandmle.task import SubmissionFormat
 
@@ -38,7 +39,7 @@ def read_submission(
     *,
     domain: tuple[float, float] = ANY_NUMBER,
     max_bytes: int = MAX_BYTES,
-) -> Array:
+) -> Values:
     """Open the submission ``path`` safely and decode it, see ``decode_submission``.
 
     The last component of the path is not followed if it is a link, a pipe or device is not waited for, and only a
@@ -58,7 +59,7 @@ def decode_submission(
     *,
     domain: tuple[float, float] = ANY_NUMBER,
     max_bytes: int = MAX_BYTES,
-) -> Array:
+) -> Values:
     """Decode the bytes of a submission into predictions in the order of ``key``.
 
     Columns are found by name, rows by id: any order, further columns, an unnamed index column, a byte order mark, CRLF,
@@ -72,7 +73,8 @@ def decode_submission(
         max_bytes: largest content taken.
 
     Returns:
-        Class indices or floats of shape (n,), or class probabilities of shape (n, K), none of whose rows sums to 0.
+        What ``Metric.score`` takes for the kind of prediction, one entry or row per row of ``key``; no row of class
+        probabilities sums to 0.
 
     Raises:
         InvalidSubmission: the first fault, in the order that ``sandmle.eval.grading`` documents.
@@ -84,7 +86,7 @@ def decode_submission(
     table = _take(rows, wanted, len(key.ids))
     order = _align([canonical(row[0]) for row in table], key)
     columns = [[row[place] for row in table] for place in range(1, len(wanted))]
-    return _values(columns, form, domain)[order]
+    return decode_columns(columns, form, domain)[order]
 
 
 def _read_bytes(path: Path, max_bytes: int) -> bytes:
@@ -155,26 +157,3 @@ def _align(ids: Sequence[str], key: AnswerKey) -> NDArray[np.intp]:
     if extra is not None:
         raise InvalidSubmission(GradeError.EXTRA_ROWS, f"id {quoted(extra)} is not a test id")
     return np.array([found[name] for name in key.ids], dtype=np.intp)
-
-
-def _values(columns: Sequence[Sequence[str]], form: SubmissionFormat, domain: tuple[float, float]) -> Array:
-    """The predictions in the order of the file."""
-    if form.kind == "label":
-        return labels(columns[0], class_index(form), form.prediction_columns[0])
-    low, high = domain if form.kind == "number" else (max(domain[0], 0.0), min(domain[1], 1.0))
-    parsed: list[Array] = []
-    for name, cells in zip(form.prediction_columns, columns, strict=True):
-        parsed.append(numbers(cells, name))
-        outside = np.flatnonzero((parsed[-1] < low) | (parsed[-1] > high))
-        if outside.size:
-            place = f"column {name!r}, row {outside[0] + 1}"
-            raise InvalidSubmission(
-                GradeError.OUT_OF_DOMAIN, f"{place}: {parsed[-1][outside[0]]:g} is outside [{low:g}, {high:g}]"
-            )
-    if form.kind != "class_probabilities":
-        return parsed[0]
-    matrix = np.column_stack(parsed)
-    empty = np.flatnonzero(matrix.sum(axis=1) == 0.0)
-    if empty.size:
-        raise InvalidSubmission(GradeError.OUT_OF_DOMAIN, f"row {empty[0] + 1}: the class probabilities sum to 0")
-    return matrix

@@ -23,6 +23,15 @@ class Kind:
     truth: tuple[str, ...]
     perfect: tuple[tuple[str, ...], ...]
     thresholds: Thresholds | None
+    groups: tuple[str, ...] | None = None
+
+
+def _other(metric, problem, kind, truth, perfect, *, lower=False, columns=("target",), groups=None, **form):
+    """A kind without thresholds."""
+    shape = SubmissionFormat(id_column="id", prediction_columns=columns, kind=kind, **form)
+    rows = tuple((cell,) if isinstance(cell, str) else cell for cell in perfect)
+    target = "target" if len(columns) == 1 else "labels"
+    return Kind(metric, lower, problem, shape, target, truth, rows, None, groups)
 
 
 def _single(metric, lower, problem, kind, classes, truth, perfect, thresholds):
@@ -42,6 +51,9 @@ def _class_probabilities():
 _BINARY = ("no", "yes", "yes", "no", "yes", "no", "no", "yes", "no", "yes")
 _LEVELS = ("low", "1", "high", "low", "1", "high", "low", "1", "high", "low")
 _NUMBERS = ("0.5", "1", "2", "3.25", "4", "5", "6", "7", "8", "9")
+_SETS = ("low", "none", "low 1 high", "1", "", "low high", "1", "high", "none", "low 1")
+_TEXTS = ("one", "", "two words", "Ärger", "é", "a-b", "“x”", "none", "1 2", "three more words")
+_MASKS = ("1 12", "none", "3 2", "1 1 12 1", "", "5 4", "2 3 7 1", "12 1", "none", "1 2 3 2")
 KINDS = {
     "label": _single(
         "accuracy",
@@ -75,6 +87,36 @@ KINDS = {
         Thresholds(median=3.0, bronze=2.0, silver=1.0, gold=0.5),
     ),
     "positive": _single("rmsle", True, "regression", "number", (), _NUMBERS, _NUMBERS, None),
+    "label_probabilities": _other(
+        "mean_column_auc",
+        "multilabel",
+        "label_probabilities",
+        _SETS,
+        tuple(tuple("0.8" if label in cell.split() else "0.3" for label in LABELS) for cell in _SETS),
+        columns=tuple(f"p_{label}" for label in LABELS),
+        classes=LABELS,
+    ),
+    "label_set": _other("jaccard", "multilabel", "label_set", _SETS, _SETS, classes=LABELS),
+    "ranked_labels": _other(
+        "map_at_3",
+        "multiclass",
+        "ranked_labels",
+        _LEVELS,
+        tuple(f"{own} {LABELS[(LABELS.index(own) + 1) % 3]}" for own in _LEVELS),
+        classes=LABELS,
+        top=2,
+    ),
+    "relevance": _other(
+        "ndcg_at_5",
+        "ranking",
+        "relevance",
+        ("0", "1", "2", "3", "0", "1.5", "0", "1", "0", "0"),
+        ("-1", "0", "1e3", "9", "-2", "8", "-3", "0.5", "0", "0.25"),
+        groups=("7", "7", "7", "8", "8.0", "8", "8", "b", "b", "b"),
+        group_column="query",
+    ),
+    "text": _other("edit_distance", "seq2seq", "text", _TEXTS, _TEXTS, lower=True),
+    "mask": _other("dice", "segmentation", "mask", _MASKS, _MASKS, mask_shape=(3, 4)),
 }
 IDS = tuple(str(100 + row) for row in range(10))
 USAGE = ("Public",) * 3 + ("Private",) * 7
@@ -88,8 +130,9 @@ def build_task(root: Path, kind: str) -> Task:
     (root / "prepared" / "public").mkdir()
     with (private / "answers.csv").open("w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(["id", parts.target, "Usage", "canary"])
-        writer.writerows(zip(IDS, parts.truth, USAGE, ["c0ffee"] * 10, strict=True))
+        grouped = [(parts.form.group_column, *parts.groups)] if parts.groups else []
+        named = [("id", *IDS), (parts.target, *parts.truth), *grouped, ("Usage", *USAGE)]
+        writer.writerows(zip(*named, ("canary", *["c0ffee"] * 10), strict=True))
     manifest = TaskManifest(
         id=f"test-{kind.replace('_', '-')}",
         title="A test task",

@@ -105,6 +105,29 @@ def test_the_rows_must_be_the_test_rows(tasks, perfect, to_bytes):
         ("label", 1, ""),
         ("label", 1, "2"),
         ("positive", 1, "-0.001"),
+        ("label_probabilities", 3, "1.5"),
+        ("label_set", 1, "low low"),
+        ("label_set", 1, "1 1.0"),
+        ("label_set", 1, "low;high"),
+        ("label_set", 1, "low none"),
+        ("label_set", 1, "None"),
+        ("ranked_labels", 1, ""),
+        ("ranked_labels", 1, "none"),
+        ("ranked_labels", 1, "low low"),
+        ("ranked_labels", 1, "low 1 high"),
+        ("ranked_labels", 1, "low middle"),
+        ("text", 1, "x" * 1001),
+        ("mask", 1, "1"),
+        ("mask", 1, "1 2 3"),
+        ("mask", 1, "0 1"),
+        ("mask", 1, "1 0"),
+        ("mask", 1, "12 2"),
+        ("mask", 1, "13 1"),
+        ("mask", 1, "1 2 2 1"),
+        ("mask", 1, "3 1 1 1"),
+        ("mask", 1, "1 1 1 1"),
+        ("mask", 1, "1 1000000000"),
+        ("mask", 1, "9223372036854775807 9223372036854775807"),
     ],
 )
 def test_values_outside_the_domain(tasks, perfect, to_bytes, kind, column, cell):
@@ -113,6 +136,67 @@ def test_values_outside_the_domain(tasks, perfect, to_bytes, kind, column, cell)
     report = grade_bytes(tasks[kind], to_bytes(rows))
     assert report.error is GradeError.OUT_OF_DOMAIN
     assert "row 2" in report.detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell", "code"),
+    [
+        ("relevance", "", "not_numeric"),
+        ("relevance", "inf", "non_finite"),
+        ("label_probabilities", "low", "not_numeric"),
+        ("label_probabilities", "nan", "non_finite"),
+        ("mask", "a b", "not_numeric"),
+        ("mask", "-1 2", "not_numeric"),
+        ("mask", "1.0 2", "not_numeric"),
+        ("mask", "1,2", "unparsable"),
+        ("mask", "\u0661 1", "not_numeric"),
+        ("mask", "None", "not_numeric"),
+        ("mask", "none 1", "not_numeric"),
+        ("text", "x" * 200_000, "unparsable"),
+    ],
+)
+def test_other_bad_cells(tasks, perfect, to_bytes, kind, cell, code):
+    rows = perfect(kind)
+    rows[2][1] = cell
+    report = grade_bytes(tasks[kind], to_bytes(rows))
+    assert report.error == code
+    assert code == "unparsable" or "row 2" in report.detail
+
+
+@pytest.mark.parametrize(
+    ("kind", "cell"),
+    [
+        ("label_set", "high 1.0  low "),
+        ("label_probabilities", "0"),
+        ("ranked_labels", "high"),
+        ("ranked_labels", "1.0 low"),
+        ("relevance", "-1e9"),
+        ("text", "x" * 1000),
+        ("text", "NaN"),
+        ("text", '"a\nb, ""c"""'),
+        ("mask", "  01 3   4 1 "),
+        ("mask", "12 1"),
+    ],
+)
+def test_cells_that_are_fine(tasks, perfect, to_bytes, kind, cell):
+    rows = perfect(kind)
+    rows[4][1] = cell
+    assert grade_bytes(tasks[kind], to_bytes(rows)).valid
+
+
+def test_probabilities_of_labels_need_not_sum_to_anything(tasks, perfect, to_bytes):
+    rows = perfect("label_probabilities")
+    rows[4][1:] = ["0", "0", "0"]
+    assert grade_bytes(tasks["label_probabilities"], to_bytes(rows)).valid
+
+
+@pytest.mark.parametrize("kind", ["label_set", "ranked_labels", "text", "mask"])
+def test_a_hostile_file_costs_time_linear_in_its_size(tasks, kind):
+    cell = {"mask": "1 1 " * 30_000, "text": "x" * 1000, "ranked_labels": "low " * 30_000, "label_set": "1 " * 60_000}
+    text = f"id,target\n{100},{cell[kind]}\n" + "".join(f"{row},{cell[kind]}\n" for row in range(101, 110))
+    started = time.process_time()
+    assert (grade_bytes(tasks[kind], text.encode()).error is None) == (kind == "text")
+    assert time.process_time() - started < 1
 
 
 def test_a_row_of_zero_class_probabilities(tasks, perfect, to_bytes):
