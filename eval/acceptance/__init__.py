@@ -7,6 +7,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 
 from sandmle.eval.acceptance._criteria import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, MAX_IDEAS
+from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
@@ -22,6 +23,7 @@ __all__ = [
     "Verdict",
     "accept",
     "calibrate",
+    "describe_files",
     "judge",
     "probe_names",
     "search_script",

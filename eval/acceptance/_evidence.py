@@ -13,16 +13,16 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
+from numpy.typing import NDValues
 from pydantic import Field, field_validator
 
-from sandmle.eval.metrics import Array, Metric
+from sandmle.eval.metrics import Metric, Values
 from sandmle.record import Record
-from sandmle.task import SubmissionFormat, TaskFlag
+from sandmle.task import PredictionKind, SubmissionFormat, TaskFlag, TaskLimits
 
 __all__ = ["DUMMY", "INFORMED", "Evidence", "Verdict"]
 
@@ -34,8 +34,9 @@ INFORMED = "informed"
 class Evidence:
     """One candidate task with everything that was run on it.
 
-    Every prediction is aligned to the rows of ``test`` and has the form that ``metric.score`` takes: class indices or
-    numbers of shape (n_test,), or probabilities of shape (n_test,) or (n_test, K).
+    Truth and predictions are aligned to the rows of ``test`` and have the form that ``metric.score`` takes: (n_test,)
+    class indices, numbers, probabilities or texts; (n_test, K) per class or label; (n_test, top) ranked labels;
+    (n_test, height * width) pixels; and, for the truth of ``relevance`` alone, (n_test, 2) relevance and group number.
 
     Attributes:
         metric: how predictions are scored.
@@ -43,13 +44,20 @@ class Evidence:
         train: public training rows, target included, as agents see them (redraw 0).
         test: public test rows, in file order.
         sample: the public sample submission.
-        truth: hidden class indices or numbers, shape (n_test,).
+        truth: the hidden labels.
         private: which test rows are Private, shape (n_test,).
         predictions: rung name to one prediction per training redraw.
         bayes: the Bayes-optimal prediction for the metric.
         search: predictions of the discoverability search on the first redraws; empty where it was not run.
         target: name of the column to predict.
         seed: non-negative seed of the probes' own generators.
+        features: numeric features of the items of train and of test, worked out in a sandbox where a table does not
+            show them (pictures, sounds, texts, series, graphs); rows as in ``train`` and ``test``.
+        files: one row per public file that belongs to an item, as ``describe_files`` makes it; None without files.
+        declared_shift: columns and features of which the brief says that they differ between train and test.
+        cpu_seconds: rung name to the CPU seconds of its slowest run; empty where they were not measured.
+        limits: what a step of an agent may use.
+        searches: number of ideas to the search's predictions with that many, on the first redraws.
     """
 
     metric: Metric
@@ -57,13 +65,19 @@ class Evidence:
     train: pd.DataFrame
     test: pd.DataFrame
     sample: pd.DataFrame
-    truth: Array
-    private: NDArray[np.bool_]
-    predictions: Mapping[str, tuple[Array, ...]]
-    bayes: Array
-    search: tuple[Array, ...]
+    truth: Values
+    private: NDValues[np.bool_]
+    predictions: Mapping[str, tuple[Values, ...]]
+    bayes: Values
+    search: tuple[Values, ...]
     target: str
     seed: int
+    features: tuple[pd.DataFrame, pd.DataFrame] | None = None
+    files: pd.DataFrame | None = None
+    declared_shift: tuple[str, ...] = ()
+    cpu_seconds: Mapping[str, float] = field(default_factory=dict)
+    limits: TaskLimits = field(default_factory=TaskLimits)
+    searches: Mapping[int, tuple[Values, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if missing := {DUMMY, INFORMED} - self.predictions.keys():
@@ -74,10 +88,18 @@ class Evidence:
             raise ValueError(f"no redraw of the rung(s) {', '.join(idle)}")
         lengths = {f"rung {name}": {len(run) for run in runs} for name, runs in self.predictions.items()}
         lengths |= {"bayes": {len(self.bayes)}, "search": {len(run) for run in self.search}}
+        lengths |= {f"search with {ideas} ideas": {len(run) for run in runs} for ideas, runs in self.searches.items()}
         lengths |= {"private": {len(self.private)}, "test": {len(self.test)}, "sample": {len(self.sample)}}
         for name, found in lengths.items():
             if found - {len(self.truth)}:
                 raise ValueError(f"{name}: not aligned to the {len(self.truth)} hidden labels")
+        if self.features and [len(table) for table in self.features] != [len(self.train), len(self.test)]:
+            raise ValueError("features: not aligned to the rows of train and test")
+
+    @property
+    def kind(self) -> PredictionKind:
+        """What a submission holds."""
+        return self.submission.kind
 
     @property
     def sign(self) -> float:
@@ -89,7 +111,7 @@ class Evidence:
         """Names of the rungs that know nothing of the rule and are not the dummy, in the order given."""
         return tuple(name for name in self.predictions if name not in (DUMMY, INFORMED))
 
-    def score(self, prediction: Array, rows: NDArray[np.bool_] | None = None) -> float:
+    def score(self, prediction: Values, rows: NDValues[np.bool_] | None = None) -> float:
         """Score of ``prediction`` in the metric's own units, on the Private rows unless ``rows`` says otherwise.
 
         Raises:

@@ -1,27 +1,39 @@
 """Statistics with a permutation null: what would be seen if nothing leaked.
 
-Every test keeps the data and redraws only what a clean task makes exchangeable: labels over rows, the split over rows,
-or the signs of Bayes residuals. A test alarms where the observed statistic exceeds every draw of its null and lies more
-than five null standard deviations above their mean, so that the whole audit stays below 2 % false alarms.
+Every test keeps the data and redraws only what a clean task makes exchangeable: labels over rows (within a group, where
+rows are ranked by group), the split over rows or whole groups, or the signs of Bayes residuals. A test alarms where the
+observed statistic exceeds every draw of its null and lies more than five null standard deviations above their mean, so
+that the whole audit stays below 2 % false alarms.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.eval.acceptance._columns import standardise
+from sandmle.eval.acceptance._columns import rank_columns, standardise
 from sandmle.eval.acceptance._criteria import MIN_PERMUTATIONS
+from sandmle.eval.acceptance._registry import Finding
 from sandmle.eval.metrics import Array
 
-__all__ = ["LeakTest", "association", "duplicates", "one_hot", "place_features", "residual_association", "shift"]
+__all__ = [
+    "LeakTest",
+    "Splits",
+    "association",
+    "conclude",
+    "duplicates",
+    "place_features",
+    "residual_association",
+    "shift",
+]
 
 NULL_DRAWS = 200
 Z_ALARM = 5.0
 WAVES = 4
+BINS = 8
 
 
 @dataclass(frozen=True)
@@ -57,9 +69,43 @@ class LeakTest:
         return self.z > Z_ALARM and self.observed > float(self.null.max())
 
 
-def one_hot(codes: Array | NDArray[np.int64]) -> Array:
-    """0/1 columns, one per value that occurs."""
-    return np.asarray(codes[:, None] == np.unique(codes), dtype=np.float64)
+@dataclass(frozen=True)
+class Splits:
+    """The real split of all rows into train and test, and random ones that keep units whole.
+
+    Attributes:
+        in_train: shape (1 + draws, n), the real split first.
+    """
+
+    in_train: NDArray[np.bool_]
+
+    @classmethod
+    def draw(cls, units: NDArray[np.int64], n_train: int, draw: np.random.Generator) -> Splits:
+        """Random splits of units.
+
+        Args:
+            units: the unit of each row, shape (n,); a row of its own, or a group that is never divided.
+            n_train: rows of train, which come first.
+            draw: generator of the splits.
+        """
+        n_units = int(units.max()) + 1
+        real = np.zeros(n_units, dtype=np.bool_)
+        real[units[:n_train]] = True
+        return cls(np.array([real[units], *(draw.permutation(real)[units] for _ in range(NULL_DRAWS))]))
+
+
+def conclude(tests: Mapping[str, LeakTest], sentences: Mapping[str, str]) -> Finding:
+    """A finding that fails where a test alarms; numbers are ``<test>_z`` and ``<test>_p``.
+
+    Args:
+        tests: by name.
+        sentences: what an alarm of each means.
+    """
+    reasons = [f"{sentences[name]} (z={test.z:.1f})" for name, test in tests.items() if test.alarm]
+    numbers = {f"{name}_z": test.z for name, test in tests.items()} | {
+        f"{name}_p": test.p for name, test in tests.items()
+    }
+    return Finding("; ".join(reasons), numbers, passed=not reasons)
 
 
 def place_features(n: int) -> Array:
@@ -70,14 +116,14 @@ def place_features(n: int) -> Array:
 
 
 def association(
-    features: Array, outcome: Array, groups: NDArray[np.bool_], draw: np.random.Generator, *, neighbours: bool
+    features: Array, outcome: Array, blocks: NDArray[np.int64], draw: np.random.Generator, *, neighbours: bool
 ) -> LeakTest:
-    """Largest absolute correlation of a feature with an outcome column; outcomes are permuted within groups.
+    """Largest absolute correlation of a feature with an outcome column; outcomes are permuted within blocks.
 
     Args:
         features: shape (n, q).
         outcome: shape (n, m), such as ranks of a number or indicators of classes.
-        groups: two groups of rows, shape (n,).
+        blocks: the block of each row, shape (n,).
         draw: generator of the permutations.
         neighbours: also count the correlation of each row's outcome with the next row's.
     """
@@ -89,12 +135,11 @@ def association(
         lag = float(np.abs((chosen[1:] * chosen[:-1]).sum(axis=0)).max(initial=0.0)) / n if neighbours else 0.0
         return max(largest, lag)
 
-    parts = [np.flatnonzero(groups), np.flatnonzero(~groups)]
+    in_blocks = np.argsort(blocks, kind="stable")
 
     def permuted() -> Array:
         rows = np.empty(n, dtype=np.int64)
-        for part in parts:
-            rows[part] = draw.permutation(part)
+        rows[in_blocks] = np.lexsort((draw.random(n), blocks))
         return values[rows]
 
     return LeakTest(statistic(values), _null(lambda: statistic(permuted())))
@@ -122,38 +167,47 @@ def residual_association(features: Array, residual: Array, draw: np.random.Gener
     return LeakTest(statistic(np.ones(n)), _null(lambda: statistic(draw.choice([-1.0, 1.0], n))))
 
 
-def duplicates(matrix: Array, n_train: int, draw: np.random.Generator) -> LeakTest:
-    """How many test rows equal a training row (to 0.001 standard deviations), against random splits of all rows.
+def duplicates(table: Array, splits: Splits) -> LeakTest:
+    """How many test rows equal a training row, against random splits of all rows.
 
     Args:
-        matrix: standardised features of train, then of test.
-        n_train: rows of train.
-        draw: generator of the splits.
+        table: what is compared, of train, then of test; shape (n, p), rounded as wanted.
+        splits: of all rows.
     """
-    group = np.unique(np.round(matrix, 3) + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
-    split = np.arange(len(matrix)) < n_train
+    group = np.unique(table + 0.0, axis=0, return_inverse=True)[1].reshape(-1)
+    size = int(group.max()) + 1
 
     def statistic(in_train: NDArray[np.bool_]) -> float:
-        shared = np.bincount(group[in_train], minlength=group.max() + 1) > 0
+        shared = np.bincount(group[in_train], minlength=size) > 0
         return float(shared[group[~in_train]].sum())
 
-    return LeakTest(statistic(split), _null(lambda: statistic(draw.permutation(split))), floor=1.0)
+    counts = np.array([statistic(split) for split in splits.in_train])
+    return LeakTest(float(counts[0]), counts[1:], floor=1.0)
 
 
-def shift(
-    numeric: list[Array], categorical: list[NDArray[np.int64]], n_train: int, draw: np.random.Generator
-) -> LeakTest:
+def shift(numeric: Array, categorical: list[NDArray[np.int64]], splits: Splits) -> LeakTest:
     """Largest difference of a marginal between train and test, in null standard deviations of its own column.
 
-    Numbers are compared by the Kolmogorov-Smirnov distance (empty cells left out), levels by the root of chi-square.
+    A number is compared by the mean of its ranks, by their distance from the middle and by the root of Pearson's
+    chi-square over eight bins and the empty cells, a category by the same over its levels.
+
+    Args:
+        numeric: shape (n, p), NaN where empty.
+        categorical: level numbers, each of shape (n,).
+        splits: of all rows.
     """
-    n = len(numeric[0] if numeric else categorical[0])
-    split = np.arange(n) < n_train
-    splits = np.array([split, *(draw.permutation(split) for _ in range(NULL_DRAWS))])
-    table = np.array([_ks(c, splits) for c in numeric] + [_root_chi2(c, splits) for c in categorical])
-    spread = table[:, 1:].std(axis=1, ddof=1, keepdims=True)
-    scaled = (table - table[:, 1:].mean(axis=1, keepdims=True)) / np.where(spread > 0, spread, 1.0)
-    largest = scaled.max(axis=0)
+    sides = splits.in_train.astype(np.float64)
+    ranks = rank_columns(numeric)
+    empty = np.isnan(ranks)
+    share = (np.where(empty, 0.0, ranks) - 0.5) / np.maximum((~empty).sum(axis=0), 1)
+    middle = np.where(empty, 0.0, share - 0.5)
+    moments = np.abs(sides @ standardise(np.hstack([middle, np.where(empty, 0.0, middle**2 - 1 / 12)])))
+    bins = np.where(empty, BINS, np.floor(share * BINS)).astype(np.int64)
+    codes = [*bins.T, *categorical]
+    table = np.hstack([moments, *(_root_chi2(column, sides)[:, None] for column in codes)])
+    spread = table[1:].std(axis=0, ddof=1)
+    scaled = (table - table[1:].mean(axis=0)) / np.where(spread > 1e-9, spread, np.inf)
+    largest = scaled.max(axis=1, initial=0.0)
     return LeakTest(float(largest[0]), largest[1:])
 
 
@@ -161,23 +215,9 @@ def _null(statistic: Callable[[], float]) -> Array:
     return np.array([statistic() for _ in range(NULL_DRAWS)])
 
 
-def _ks(values: Array, splits: NDArray[np.bool_]) -> Array:
-    """Kolmogorov-Smirnov distance between both sides of each split; shape (splits,)."""
-    known = ~np.isnan(values)
-    order = np.argsort(values[known])
-    ranked = values[known][order]
-    ends = np.append(ranked[1:] != ranked[:-1], True)[: len(ranked)]
-    inside = splits[:, known][:, order]
-    counts = inside.sum(axis=1, keepdims=True)
-    train = np.cumsum(inside, axis=1) / np.maximum(counts, 1)
-    test = np.cumsum(~inside, axis=1) / np.maximum(len(ranked) - counts, 1)
-    return np.asarray(np.abs(train - test)[:, ends].max(axis=1, initial=0.0), dtype=np.float64)
-
-
-def _root_chi2(codes: NDArray[np.int64], splits: NDArray[np.bool_]) -> Array:
+def _root_chi2(codes: NDArray[np.int64], sides: Array) -> Array:
     """Root of Pearson's chi-square of level by side, up to a factor that all splits share; shape (splits,)."""
-    levels = one_hot(codes)
+    levels = np.asarray(codes[:, None] == np.unique(codes), dtype=np.float64)
     shares = levels.mean(axis=0)
-    counts = splits.astype(np.float64) @ levels
-    expected = splits.sum(axis=1, keepdims=True) * shares
-    return np.asarray(np.sqrt(((counts - expected) ** 2 / shares).sum(axis=1)), dtype=np.float64)
+    expected = sides.sum(axis=1, keepdims=True) * shares
+    return np.asarray(np.sqrt(((sides @ levels - expected) ** 2 / shares).sum(axis=1)), dtype=np.float64)

@@ -1,8 +1,9 @@
 """What the ladder of baselines says about a task: its scores, how separable they are, and the thresholds.
 
 All comparisons are made on the Private rows, on the mean of the training redraws, with better as larger. A step of the
-ladder (dummy to best generic, best generic to informed) is judged by a paired bootstrap over test rows: ``P`` is the
-share of resamples in which the upper rung wins and ``z`` the observed difference over its bootstrap standard deviation.
+ladder (dummy to best generic, best generic to informed) is judged by a paired bootstrap over test rows, or over whole
+groups where rows are ranked by group: ``P`` is the share of resamples in which the upper rung wins and ``z`` the
+observed difference over its bootstrap standard deviation.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from itertools import pairwise
 
 import numpy as np
 
+from sandmle.eval.acceptance._bootstrap import resampled_scores
 from sandmle.eval.acceptance._criteria import BRONZE_GAP, GOLD_GAP, MEDIAN_GAP, MIN_P, MIN_Z, SILVER_GAP
 from sandmle.eval.acceptance._evidence import DUMMY, INFORMED, Evidence
 from sandmle.eval.metrics import Array, MetricUndefined
@@ -168,28 +170,16 @@ def _headroom(better: float, dummy: float, bayes: float) -> float | None:
 
 
 def _bootstrap(evidence: Evidence, ladder: Sequence[str], resamples: int) -> tuple[Step, Step]:
-    """Paired bootstrap of the mean score over redraws: every rung sees the same resampled rows."""
-    truth = evidence.truth[evidence.private]
-    runs = [[run[evidence.private] for run in evidence.predictions[name]] for name in ladder]
-    observed = _mean_scores(evidence, truth, runs)
-    draw = evidence.generator("calibration")
-    drawn = []
-    for _ in range(resamples):
-        rows = draw.integers(len(truth), size=len(truth))
-        try:
-            drawn.append(_mean_scores(evidence, truth[rows], [[run[rows] for run in rung] for rung in runs]))
-        except MetricUndefined:
-            continue
-    table = np.array(drawn).reshape(len(drawn), len(ladder))
+    """Paired bootstrap of the mean score over redraws: every rung sees the same resampled units."""
+    runs = [run for name in ladder for run in evidence.predictions[name]]
+    observed, drawn = resampled_scores(evidence, runs, resamples, evidence.generator("calibration"))
+    ends = np.cumsum([len(evidence.predictions[name]) for name in ladder])[:-1]
+    means = [evidence.sign * rung.mean(axis=0) for rung in np.split(observed, ends)]
+    table = [evidence.sign * rung.mean(axis=1) for rung in np.split(drawn, ends, axis=1)]
     first, second = (
-        _step(ladder[k], ladder[k + 1], observed[k + 1] - observed[k], table[:, k + 1] - table[:, k]) for k in (0, 1)
+        _step(ladder[k], ladder[k + 1], float(means[k + 1] - means[k]), table[k + 1] - table[k]) for k in (0, 1)
     )
     return first, second
-
-
-def _mean_scores(evidence: Evidence, truth: Array, runs: Sequence[Sequence[Array]]) -> list[float]:
-    score, sign = evidence.metric.score, evidence.sign
-    return [sign * sum(score(truth, run) for run in rung) / len(rung) for rung in runs]
 
 
 def _step(lower: str, upper: str, difference: float, drawn: Array) -> Step:

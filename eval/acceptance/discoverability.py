@@ -19,7 +19,7 @@ from sandmle.eval.acceptance.calibration import Calibration
 __all__ = ["discoverability", "search_script"]
 
 
-@probe("discoverability", stage=5)
+@probe("discoverability", stage=6)
 def discoverability(evidence: Evidence, calibration: Calibration) -> Finding:
     """Mark ``undiscoverable`` below a recovered share of 0.10; never fails, and marks nothing that was not searched.
 

@@ -146,11 +146,11 @@ def test_resamples_without_both_classes_are_dropped(make_evidence):
     rare = np.flatnonzero(evidence.private)[:1]
     truth = np.zeros(300)
     truth[rare] = 1.0
-    found = calibrate(replace(evidence, truth=truth, metric=replace(evidence.metric, score=score)), 100)
+    found = calibrate(replace(evidence, truth=truth, metric=replace(evidence.metric, whole=score)), 100)
     assert 40 < found.steps[0].resamples < 90
     assert found.rungs["dummy"].public == (None, None, None)
     with pytest.raises(MetricUndefined):
-        calibrate(replace(evidence, truth=np.zeros(300), metric=replace(evidence.metric, score=score)))
+        calibrate(replace(evidence, truth=np.zeros(300), metric=replace(evidence.metric, whole=score)))
 
 
 def test_evidence_refuses_what_is_not_aligned(binary):

@@ -6,13 +6,19 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sandmle.eval.acceptance import calibrate, judge
-from sandmle.eval.acceptance._columns import label_numbers
+from sandmle.eval.acceptance import Verdict, calibrate, judge
+from sandmle.eval.acceptance._labels import read_target
 from sandmle.eval.acceptance._nulls import LeakTest
+
+PROBES = ("adversarial", "duplicates", "files", "identifiers", "label_noise", "lone_column", "row_order", "shift")
 
 
 def _audit(evidence):
-    return judge("leakage", evidence, calibrate(evidence, resamples=2))
+    calibration = calibrate(evidence, resamples=2)
+    verdicts = [judge(name, evidence, calibration) for name in PROBES]
+    reason = "; ".join(verdict.reason for verdict in verdicts if not verdict.passed)
+    numbers = {name: value for verdict in verdicts for name, value in verdict.numbers.items()}
+    return Verdict(probe="audit", passed=not reason, reason=reason, numbers=numbers)
 
 
 def _take(evidence, train_rows, test_rows):
@@ -40,7 +46,7 @@ def _with_ids(evidence, train_ids, test_ids):
 
 
 def _labels(evidence):
-    return label_numbers(evidence.train[evidence.target], evidence.submission)
+    return read_target(evidence.train, evidence.target, evidence.submission)
 
 
 @pytest.fixture(params=["binary", "regression"])

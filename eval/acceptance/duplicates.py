@@ -1,0 +1,56 @@
+"""Do items of train stand in test again?"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from sandmle.eval.acceptance._columns import Columns, read_columns, standardise
+from sandmle.eval.acceptance._context import draw_splits
+from sandmle.eval.acceptance._evidence import Evidence
+from sandmle.eval.acceptance._nulls import conclude
+from sandmle.eval.acceptance._nulls import duplicates as count_duplicates
+from sandmle.eval.acceptance._registry import Finding, probe
+from sandmle.eval.acceptance.calibration import Calibration
+from sandmle.eval.metrics import Array
+
+__all__ = ["duplicates"]
+
+DIGITS = 3
+SENTENCES = {
+    "rows": "rows of train stand in test again",
+    "items": "items of train stand in test again, by their features",
+    "texts": "texts of train stand in test again",
+}
+
+
+@probe("duplicates", stage=4)
+def duplicates(evidence: Evidence, calibration: Calibration) -> Finding:
+    """No more test rows equal a training row than in random splits: in all columns, in features, in a free text.
+
+    Numbers are compared to 0.001 standard deviations.
+    """
+    columns = read_columns(evidence)
+    splits = draw_splits(evidence, evidence.generator("duplicates"))
+    tables = _tables(columns)
+    return conclude({name: count_duplicates(table, splits) for name, table in tables.items()}, SENTENCES)
+
+
+def _tables(columns: Columns) -> dict[str, Array]:
+    numbers = {name: _rounded(values) for name, values in columns.numeric.items()}
+    coded = [codes.astype(np.float64) for codes in (*columns.codes.values(), *columns.texts.values())]
+    whole = [*numbers.values(), *coded]
+    tables = {
+        "rows": whole,
+        "items": [numbers[name] for name in columns.derived],
+        "texts": [codes.astype(np.float64) for codes in columns.texts.values()],
+    }
+    return {name: np.column_stack(table) for name, table in tables.items() if table}
+
+
+def _rounded(values: Array) -> Array:
+    """Standardised and rounded; an empty cell equals another empty cell."""
+    empty = np.isnan(values)
+    if empty.all():
+        return np.zeros(len(values))
+    filled = standardise(np.where(empty, np.nanmean(values), values)[:, None])[:, 0]
+    return np.where(empty, np.finfo(np.float64).max, np.round(filled, DIGITS))
