@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDValues
+from numpy.typing import NDArray
 from pydantic import Field, field_validator
 
 from sandmle.eval.metrics import Metric, Values
@@ -66,7 +66,7 @@ class Evidence:
     test: pd.DataFrame
     sample: pd.DataFrame
     truth: Values
-    private: NDValues[np.bool_]
+    private: NDArray[np.bool_]
     predictions: Mapping[str, tuple[Values, ...]]
     bayes: Values
     search: tuple[Values, ...]
@@ -111,7 +111,7 @@ class Evidence:
         """Names of the rungs that know nothing of the rule and are not the dummy, in the order given."""
         return tuple(name for name in self.predictions if name not in (DUMMY, INFORMED))
 
-    def score(self, prediction: Values, rows: NDValues[np.bool_] | None = None) -> float:
+    def score(self, prediction: Values, rows: NDArray[np.bool_] | None = None) -> float:
         """Score of ``prediction`` in the metric's own units, on the Private rows unless ``rows`` says otherwise.
 
         Raises:

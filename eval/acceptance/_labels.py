@@ -125,13 +125,13 @@ def _pixels(words: Sequence[str], size: int) -> Array:
     return pixels
 
 
-def _ranks(values: Array) -> Array:
+def _ranks(values: Values) -> Array:
     return np.asarray(pd.Series(values).rank(), dtype=np.float64)
 
 
 def _text_outcome(texts: pd.Series) -> Array:
     facts = (texts.str.len(), texts.str.count(r"\S+"), texts.str.count(r"\d"), texts)
-    return np.column_stack([_ranks(fact) for fact in facts])
+    return np.column_stack([_ranks(fact.to_numpy()) for fact in facts])
 
 
 def _mask_outcome(masks: Array) -> Array:

@@ -59,4 +59,4 @@ def _characters(texts: Sequence[str]) -> Array:
     levels = table[:, :, None] == np.arange(len(ALPHABET))
     kept = levels.reshape(len(texts), -1)
     often = kept.sum(axis=0)
-    return kept[:, (often >= MIN_ROWS) & (often < len(texts))].astype(np.float64)
+    return np.asarray(kept[:, (often >= MIN_ROWS) & (often < len(texts))], dtype=np.float64)

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sandmle.eval.acceptance._columns import standardise
 from sandmle.eval.acceptance._context import label_blocks, label_outcome
@@ -72,12 +73,12 @@ def _facts(part: pd.DataFrame) -> dict[str, Array]:
     return {"names": np.hstack([names, folders]), "times": clock, "metadata": metadata_features(metadata)}
 
 
-def _sizes(part: pd.DataFrame, rows: Array, n: int) -> Array:
+def _sizes(part: pd.DataFrame, rows: NDArray[np.int64], n: int) -> Array:
     """Rank, parity and last digits of the file sizes at the places of their rows; 0 where a row has no file."""
     size = part["bytes"].to_numpy(np.int64)
     digits = (size[:, None] % 10 == np.arange(10)).astype(np.float64)
     table = np.zeros((n, 12))
-    table[rows.astype(np.int64)] = np.column_stack([pd.Series(size).rank(), size % 2, digits])
+    table[rows] = np.column_stack([pd.Series(size).rank(), size % 2, digits])
     return table
 
 

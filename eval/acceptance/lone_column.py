@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sandmle.eval.acceptance._columns import Columns, read_columns, standardise
 from sandmle.eval.acceptance._evidence import Evidence
@@ -48,11 +49,11 @@ def _predictions(evidence: Evidence) -> Iterator[tuple[str, Values]]:
     for name in _closest(columns, outcome(labels, form)):
         for prediction in fit_alone(form, standardise(columns.only(name).matrix()), labels):
             yield name, prediction
-    for name in evidence.test:
+    for name in map(str, evidence.test):
         if name in evidence.train and name not in (evidence.target, form.id_column, form.group_column):
-            copied = _read_as_target(evidence, str(name))
+            copied = _read_as_target(evidence, name)
             if copied is not None:
-                yield str(name), copied
+                yield name, copied
 
 
 def _read_as_target(evidence: Evidence, name: str) -> Values | None:
@@ -78,7 +79,8 @@ def _closest(columns: Columns, labels: Array) -> list[str]:
     return sorted(explained, key=lambda name: -explained[name])[:MAX_COLUMNS]
 
 
-def _binned(values: Array) -> Array:
+def _binned(values: Array) -> NDArray[np.int64]:
     """Eight bins of about equal size; empty cells are a ninth."""
-    edges = np.unique(np.nanquantile(values, np.linspace(0, 1, BINS + 1)[1:-1])) if not np.isnan(values).all() else []
-    return np.where(np.isnan(values), BINS, np.searchsorted(edges, values))
+    known = values[~np.isnan(values)]
+    edges = np.unique(np.quantile(known, np.linspace(0, 1, BINS + 1)[1:-1])) if len(known) else known
+    return np.where(np.isnan(values), BINS, np.searchsorted(edges, values)).astype(np.int64)
