@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from sandmle.eval.acceptance._evidence import Verdict
+from sandmle.eval.acceptance._submissions import bad_cells, random_columns
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import TIERS, SubmissionFormat
 
@@ -21,18 +22,6 @@ __all__ = ["bad_submissions", "judge_evaluator", "random_submissions"]
 TOLERANCE = 1e-12
 HUGE = 1e200
 """Its square is no float."""
-
-BAD_CELLS = {
-    "no_value": "",
-    "text": "certainly",
-    "nan": "NaN",
-    "infinite": "-inf",
-    "arabic_digits": "\u0660",
-    "underscore": "1_0",
-    "hexadecimal": "0x1",
-    "decimal_comma": "0,5",
-    "endless": "0" * 600,
-}
 
 
 def bad_submissions(sample: pd.DataFrame, submission: SubmissionFormat) -> dict[str, bytes]:
@@ -49,7 +38,7 @@ def bad_submissions(sample: pd.DataFrame, submission: SubmissionFormat) -> dict[
     }
     if cased:
         frames["column_case"] = sample.rename(columns=dict([next(iter(cased.items()))]))
-    cells = {name: _with_first(sample, last, value) for name, value in BAD_CELLS.items()}
+    cells = {name: _with_first(sample, last, value) for name, value in bad_cells(submission).items()}
     return {name: _csv(frame) for name, frame in (frames | cells).items()} | _bad_bytes(_csv(sample), last)
 
 
@@ -92,7 +81,7 @@ def random_submissions(
     found = []
     for index in range(n):
         frame = sample[[submission.id_column]].copy()
-        values = _random_columns(rng, sample, submission, domain)
+        values = random_columns(rng, sample, submission, domain)
         for name, column in zip(submission.prediction_columns, values, strict=True):
             frame[name] = column
         if submission.kind == "number" and index == 1:
@@ -125,21 +114,6 @@ def _loosely_written(frame: pd.DataFrame, _: str) -> bytes:
 
 
 DRESSES = (_plain, _from_windows, _with_more_columns, _loosely_written)
-
-
-def _random_columns(
-    rng: np.random.Generator, sample: pd.DataFrame, submission: SubmissionFormat, domain: tuple[float, float]
-) -> list[Any]:
-    n, classes = len(sample), submission.classes
-    if submission.kind == "label":
-        return [[classes[k] for k in rng.integers(len(classes), size=n)]]
-    if submission.kind == "probability":
-        return [rng.random(n)]
-    if submission.kind == "class_probabilities":
-        return list(rng.dirichlet(np.ones(len(classes)), n).T)
-    shown = sample[submission.prediction_columns[0]].to_numpy(np.float64)
-    spread = max(float(np.abs(shown).mean()), 1.0)
-    return [np.clip(shown + spread * rng.normal(size=n), *domain)]
 
 
 def _with_first(sample: pd.DataFrame, column: str, value: object) -> pd.DataFrame:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import asyncio
 import json
 import os
 import runpy
+import subprocess
+import sys
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -21,23 +24,42 @@ from sandmle.agents.procedural.engineer import ProceduralEngineer
 from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
 from sandmle.eval.grading import grade_submission
-from sandmle.eval.metrics import get_metric
+from sandmle.eval.metrics import get_metric, metric_names
 from sandmle.grades import GradeReport
-from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskManifest, Thresholds
+from sandmle.task import (
+    COLUMN_PER_CLASS,
+    Lineage,
+    MadeBy,
+    StructuralDNA,
+    SubmissionFormat,
+    Task,
+    TaskManifest,
+    Thresholds,
+)
 
 ROWS = 24
 THRESHOLDS = Thresholds(median=0.5, bronze=0.6, silver=0.7, gold=0.8)
 FALLING = Thresholds(median=0.8, bronze=0.7, silver=0.6, gold=0.5)
 DIGITS = ("0", "1", "2")
+FEW = ("a", "b", "3")
 METRICS = {
-    "roc_auc": ("probability", ("no", "yes")),
-    "accuracy": ("label", ("calm", "mild", "wild")),
-    "quadratic_kappa": ("label", DIGITS),
-    "multiclass_log_loss": ("class_probabilities", DIGITS),
-    "rmse": ("number", ()),
-    "rmsle": ("number", ()),
-    "r2": ("number", ()),
+    "roc_auc": {"kind": "probability", "classes": ("no", "yes")},
+    "accuracy": {"kind": "label", "classes": ("calm", "mild", "wild")},
+    "quadratic_kappa": {"kind": "label", "classes": DIGITS},
+    "multiclass_log_loss": {"kind": "class_probabilities", "classes": DIGITS},
+    "rmse": {"kind": "number"},
+    "rmsle": {"kind": "number"},
+    "r2": {"kind": "number"},
+    "mean_column_auc": {"kind": "label_probabilities", "classes": FEW},
+    "jaccard": {"kind": "label_set", "classes": FEW},
+    "map_at_3": {"kind": "ranked_labels", "classes": ("a", "b", "3", "d"), "top": 3},
+    "ndcg_at_5": {"kind": "relevance", "group_column": "query"},
+    "edit_distance": {"kind": "text"},
+    "dice": {"kind": "mask", "mask_shape": (3, 4)},
 }
+DNA = StructuralDNA(
+    modality="tabular", problem_type="binary", metric="roc_auc", n_rows=99, n_numeric=3, n_categorical=1
+)
 CELLS = (
     "",
     " ",
@@ -65,6 +87,25 @@ CELLS = (
     "\r",
     "\u2028",
     "row 3",
+    "none",
+    "None",
+    "a",
+    "a b",
+    "b a 3.0 d",
+    "a a",
+    "none a",
+    "1 2",
+    "1 2 3",
+    "1 2 2 1",
+    "5 1 1 1",
+    "12 1",
+    "12 2",
+    "1 0",
+    "0 1",
+    "1 99999999999999999999",
+    "1 0000000000001",
+    "x" * 1001,
+    " \u00e9\u00e8 ",
 )
 
 
@@ -95,13 +136,31 @@ class Judge:
 def _lay_out(form: SubmissionFormat, target: str, root: Path) -> pd.DataFrame:
     rng = np.random.default_rng(3)
     ids = [f"row {k}" for k in range(ROWS)] if len(form.classes) == 2 else list(range(100, 100 + ROWS))
-    labels = [form.classes[k % len(form.classes)] if form.classes else rng.gamma(2.0) for k in range(ROWS)]
     usage = ["Public" if k % 3 == 0 else "Private" for k in range(ROWS)]
-    answers = pd.DataFrame({form.id_column: ids, target: labels, "Usage": usage, "canary": "c"})
+    columns = {form.id_column: ids, target: [_true_cell(form, k, rng) for k in range(ROWS)]}
+    if form.group_column:
+        columns[form.group_column] = [f"{k % 3}.0" if k % 2 else k % 3 for k in range(ROWS)]
+    answers = pd.DataFrame({**columns, "Usage": usage, "canary": "c"})
     (root / "prepared" / "private").mkdir(parents=True)
     answers.to_csv(root / "prepared" / "private" / "answers.csv", index=False)
-    value = form.classes[0] if form.kind == "label" else 0.5
+    shown = {"label": 0, "label_set": "none", "ranked_labels": "b a", "text": "a", "mask": "none"}
+    value = form.classes[0] if form.kind == "label" else shown.get(form.kind, 0.5)
     return answers[[form.id_column]].assign(**dict.fromkeys(form.prediction_columns, value))
+
+
+def _true_cell(form: SubmissionFormat, k: int, rng: np.random.Generator) -> object:
+    match form.kind:
+        case "relevance":
+            return k % 4
+        case "number":
+            return rng.gamma(2.0)
+        case "text":
+            return ("a b", "", "\u00e9t\u00e9", "none")[k % 4]
+        case "mask":
+            return ("none", "1 2 5 1", "", "12 1")[k % 4]
+        case "label_set" | "label_probabilities":
+            return ("a b", "none", "3", "", "3 b")[k % 5]
+    return form.classes[k % len(form.classes)]
 
 
 def _manifest(plan: TaskPlan, thresholds: Thresholds) -> TaskManifest:
@@ -122,15 +181,31 @@ def _manifest(plan: TaskPlan, thresholds: Thresholds) -> TaskManifest:
 
 
 @pytest.fixture(scope="module", params=METRICS)
-def judge(request: pytest.FixtureRequest, plans: list[TaskPlan], tmp_path_factory: pytest.TempPathFactory) -> Judge:
+def judge(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Judge:
     """An evaluator of each kind of prediction, whatever kinds the drawn plans have."""
-    kind, classes = METRICS[request.param]
-    plan = plans[0]
-    names = {"id_column": plan.submission.id_column, "kind": kind, "classes": classes}
-    columns = tuple(f"p_{name}" for name in classes) if kind == "class_probabilities" else (plan.target,)
-    form = SubmissionFormat(prediction_columns=columns, **names)
-    made = plan.model_copy(update={"metric": request.param, "submission": form})
-    return Judge(made, tmp_path_factory.mktemp(request.param))
+    return Judge(_plan(request.param), tmp_path_factory.mktemp(request.param))
+
+
+def _plan(name: str) -> TaskPlan:
+    facts = METRICS[name]
+    columns = tuple(f"p_{label}" for label in facts["classes"]) if facts["kind"] in COLUMN_PER_CLASS else ("y",)
+    return TaskPlan(
+        task_id="engine-0123abcd",
+        candidate=0,
+        title="A task",
+        modality="tabular",
+        problem_type=sorted(get_metric(name).problem_types)[0],
+        metric=name,
+        target="y",
+        submission=SubmissionFormat(id_column="row", prediction_columns=columns, **facts),
+        dna=DNA,
+        train_seeds=(1,),
+        test_seed=2,
+        n_train=20,
+        n_test=100,
+        rule_terms=(),
+        details={},
+    )
 
 
 def edge_files(judge: Judge) -> dict[str, bytes]:
@@ -280,3 +355,32 @@ MUTATIONS = (
     shorter_row,
     spaced_cells,
 )
+
+
+@pytest.mark.parametrize("name", metric_names())
+def test_an_evaluator_of_every_metric_defines_each_name_once(name: str, tmp_path: Path) -> None:
+    like = next(key for key in METRICS if get_metric(key).prediction == get_metric(name).prediction)
+    plan = _plan(like).model_copy(update={"metric": name})
+    asyncio.run(ProceduralEngineer().write_evaluator(plan, THRESHOLDS, tmp_path, None))
+    tree = ast.parse((tmp_path / "provenance" / "evaluator.py").read_text())
+    functions = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    constants = [
+        leaf.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for leaf in ast.walk(node.targets[0])
+        if isinstance(leaf, ast.Name)
+    ]
+    used = {node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)}
+    assert len({*functions, *constants}) == len(functions) + len(constants)
+    assert {*functions, *constants} <= used
+
+
+@pytest.mark.parametrize("name", ["edit_distance", "ndcg_at_5", "dice"])
+def test_it_runs_as_a_script_of_its_own(name: str, tmp_path: Path) -> None:
+    judge = Judge(_plan(name), tmp_path)
+    judge.file.write_bytes(random_submissions(judge.sample, judge.form, 1, seed=4)[0])
+    command = [sys.executable, "-I", "provenance/evaluator.py", "--submission_path", "submission.csv"]
+    ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
+    verdict = judge_evaluator([grade_submission(judge.task, judge.file)], [ran.stdout])
+    assert verdict.passed, verdict.reason

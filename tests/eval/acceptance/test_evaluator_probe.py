@@ -8,7 +8,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from sandmle.eval.acceptance.evaluator_probe import BAD_CELLS, bad_submissions, judge_evaluator, random_submissions
+from sandmle.eval.acceptance._submissions import ODD_CELLS, bad_cells
+from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
 from sandmle.eval.grading import AnswerKey, InvalidSubmission, decode_submission
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import SubmissionFormat, Thresholds
@@ -21,7 +22,23 @@ FORMATS = {
         id_column="id", prediction_columns=("a", "b", "c"), kind="class_probabilities", classes=("a", "b", "c")
     ),
     "number": SubmissionFormat(id_column="id", prediction_columns=("price",), kind="number"),
+    "label_probabilities": SubmissionFormat(
+        id_column="id", prediction_columns=("a", "b", "c"), kind="label_probabilities", classes=("a", "b", "c")
+    ),
+    "label_set": SubmissionFormat(
+        id_column="id", prediction_columns=("tags",), kind="label_set", classes=("a", "b", "c")
+    ),
+    "ranked_labels": SubmissionFormat(
+        id_column="id", prediction_columns=("best",), kind="ranked_labels", classes=("a", "b", "c", "d"), top=3
+    ),
+    "relevance": SubmissionFormat(
+        id_column="id", prediction_columns=("score",), kind="relevance", group_column="query"
+    ),
+    "text": SubmissionFormat(id_column="id", prediction_columns=("spoken",), kind="text"),
+    "mask": SubmissionFormat(id_column="id", prediction_columns=("runs",), kind="mask", mask_shape=(6, 5)),
 }
+SAMPLES = {"label": "a", "label_set": "none", "ranked_labels": "b a", "text": "", "mask": "none"}
+NUMERIC = [name for name in FORMATS if name not in SAMPLES]
 
 CODES = {
     "blank": "empty",
@@ -35,7 +52,7 @@ CODES = {
 
 
 def _sample(name):
-    columns = dict.fromkeys(FORMATS[name].prediction_columns, "a" if name == "label" else 0.25)
+    columns = dict.fromkeys(FORMATS[name].prediction_columns, SAMPLES.get(name, 0.25))
     return pd.DataFrame({"id": np.arange(30) + 500}).assign(**columns)
 
 
@@ -51,14 +68,37 @@ def test_random_submissions_are_valid_different_and_repeatable(name):
         ids = frame["id"].astype(int)
         assert sorted(ids) == list(sample["id"])
         assert (list(ids) == list(sample["id"])) == (index % 2 == 0)
-        values = frame[list(form.prediction_columns)].to_numpy()
-        if name == "label":
-            assert {value.strip() for value in values.ravel()} <= set(form.classes)
-        else:
-            assert values.min() >= 0
-            assert (values.max() == 1e200) == (name == "number" and index == 1)
+
+
+@pytest.mark.parametrize("name", NUMERIC)
+def test_random_numbers_are_in_their_domain(name):
+    form = FORMATS[name]
+    for index, data in enumerate(random_submissions(_sample(name), form, 6, seed=1, domain=(0.0, np.inf))):
+        values = pd.read_csv(io.BytesIO(data), skipinitialspace=True)[list(form.prediction_columns)].to_numpy()
+        assert (values.max() == 1e200) == (name == "number" and index == 1)
+        assert name == "relevance" or values.min() >= 0
+        assert name in ("number", "relevance") or values.max() <= 1
         if name == "class_probabilities":
             assert np.allclose(values.sum(axis=1), 1)
+
+
+def test_random_cells_of_other_kinds_are_all_sorts():
+    cells = {}
+    for name in SAMPLES:
+        frames = [pd.read_csv(io.BytesIO(data), keep_default_na=False) for data in _some(name)]
+        cells[name] = {cell.strip() for frame in frames for cell in frame[FORMATS[name].prediction_columns[0]]}
+    assert cells["label"] == {"a", "b", "c"}
+    assert {"none", "a", "a b c"} <= cells["label_set"]
+    assert {len(cell.split()) for cell in cells["ranked_labels"]} == {1, 2, 3}
+    assert "none" in cells["mask"]
+    assert len(cells["mask"]) > 30
+    assert "" in cells["text"]
+    assert any('"' in cell and "," in cell for cell in cells["text"])
+
+
+def _some(name):
+    """Those that are written plainly."""
+    return random_submissions(_sample(name), FORMATS[name], 9, seed=2)[::4]
 
 
 def test_random_submissions_take_turns_in_what_a_grader_must_accept():
@@ -73,7 +113,15 @@ def test_random_submissions_take_turns_in_what_a_grader_must_accept():
 def test_bad_submissions_have_the_fault_of_their_name(name):
     sample, form = _sample(name), FORMATS[name]
     found = bad_submissions(sample, form)
-    parsed = ("missing_column", "column_case", "duplicate_ids", "missing_rows", "extra_rows", "header_only", "text")
+    parsed = (
+        "missing_column",
+        "column_case",
+        "duplicate_ids",
+        "missing_rows",
+        "extra_rows",
+        "header_only",
+        "text" if name != "text" else "endless",
+    )
     frames = {key: pd.read_csv(io.BytesIO(found[key])) for key in parsed}
     last = form.prediction_columns[-1]
     assert last not in frames["missing_column"]
@@ -82,7 +130,7 @@ def test_bad_submissions_have_the_fault_of_their_name(name):
     assert frames["duplicate_ids"]["id"].duplicated().sum() == 1
     assert len(frames["missing_rows"]) == 29
     assert len(frames["extra_rows"]) == 31
-    assert frames["text"][last].iloc[0] == "certainly"
+    assert name == "text" or frames["text"][last].iloc[0] == "certainly"
     assert len(frames["header_only"]) == 0
     assert found["spaced_header"].splitlines()[0] == b", ".join(name.encode() for name in sample)
     assert found["ragged"].splitlines()[1].count(b",") == found["ragged"].splitlines()[2].count(b",") + 1
@@ -147,20 +195,35 @@ def test_a_bad_submission_must_be_refused_with_the_code_of_the_grader(printed, f
     assert fault in found.reason
 
 
+TRUTHS = {
+    "label_probabilities": np.zeros((30, 3)),
+    "label_set": np.zeros((30, 3)),
+    "relevance": np.zeros((30, 2)),
+    "text": np.full(30, "a"),
+    "mask": np.zeros((30, 30)),
+}
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_the_grader_takes_the_valid_and_refuses_the_broken_ones(name):
     form, sample = FORMATS[name], _sample(name)
-    key = AnswerKey(tuple(sample["id"].astype(str)), np.zeros(30), np.ones(30, dtype=bool))
+    truth = TRUTHS.get(name, np.zeros(30))
+    key = AnswerKey(tuple(sample["id"].astype(str)), truth, np.ones(30, dtype=bool))
     for data in random_submissions(sample, form, 4, seed=0):
         assert len(decode_submission(data, form, key)) == 30
-    for fault, data in bad_submissions(sample, form).items():
+    found = bad_submissions(sample, form)
+    assert bad_cells(form).keys() <= found.keys()
+    for fault, data in found.items():
         with pytest.raises(InvalidSubmission) as refused:
             decode_submission(data, form, key)
-        assert refused.value.code == _code(fault, name)
+        assert refused.value.code == _code(fault, name), fault
 
 
 def _code(fault, kind):
-    if fault in BAD_CELLS:
-        finite = fault not in ("nan", "infinite")
-        return "out_of_domain" if kind == "label" else ("not_numeric" if finite else "non_finite")
+    if fault in bad_cells(FORMATS[kind]):
+        if kind in NUMERIC:
+            return "non_finite" if fault in ("nan", "infinite") else "not_numeric"
+        if kind == "mask" and fault in ODD_CELLS and fault != "endless":
+            return "not_numeric"
+        return "out_of_domain"
     return CODES.get(fault, fault)
