@@ -118,7 +118,7 @@ class Metric:
         if self.units is None:
             assert self.whole is not None
             value = f"{self.whole.__name__}(truth, prediction)"
-            functions = [*self.parts, self.whole]
+            functions: list[Callable[..., Any]] = [*self.parts, self.whole]
         else:
             mean = f"float(np.mean({self.units.__name__}(truth, prediction)))"
             plain = self.finish is unchanged
