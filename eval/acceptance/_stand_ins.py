@@ -66,7 +66,7 @@ def constants(labels: Values, submission: SubmissionFormat) -> list[Values]:
         return [np.zeros(len(shares)), np.ones(len(shares)), *(chosen.astype(np.float64) for chosen in sets)]
     if kind == "text":
         texts, counts = np.unique(labels, return_counts=True)
-        return [texts[counts.argmax()], np.array("")]
+        return [np.array(texts[counts.argmax()]), np.array("")]
     values = as_predictions(labels, submission)
     return [np.array(value) for value in (values.mean(), *np.quantile(values, QUANTILES))]
 

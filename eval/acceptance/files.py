@@ -2,7 +2,7 @@
 
 Names (their order, numbers, words and characters), modification times and metadata must be independent of labels. A
 file's size follows from its content, and so, honestly, from the label; it must not carry the label's noise, nor reach
-bronze alone.
+silver alone.
 """
 
 from __future__ import annotations
@@ -86,9 +86,9 @@ def _size_alone(evidence: Evidence, calibration: Calibration, table: Array) -> s
     if calibration.thresholds is None or not np.ptp(table, axis=0).any():
         return ""
     labels = read_target(evidence.train, evidence.target, evidence.submission)
-    bronze, sign = calibration.thresholds.bronze, calibration.sign
+    silver, sign = calibration.thresholds.silver, calibration.sign
     for prediction in fit_alone(evidence.submission, standardise(table), labels):
         better = better_score(evidence, prediction)
-        if better is not None and better >= sign * bronze:
-            return f"sizes of files alone score {sign * better:.4g} and reach bronze, {bronze:.4g}"
+        if better is not None and better >= sign * silver:
+            return f"sizes of files alone score {sign * better:.4g} and reach silver, {silver:.4g}"
     return ""

@@ -83,6 +83,194 @@ def build(seed: int, kind: str = "binary", n_train: int = N_TRAIN, n_test: int =
     )
 
 
+KINDS = {
+    "label": "accuracy",
+    "probability": "roc_auc",
+    "class_probabilities": "multiclass_log_loss",
+    "label_probabilities": "mean_column_log_loss",
+    "label_set": "jaccard",
+    "ranked_labels": "map_at_3",
+    "relevance": "ndcg_at_5",
+    "number": "mae",
+    "text": "exact_match",
+    "mask": "dice",
+}
+N_CLASSES = {"probability": 2, "ranked_labels": 5, "relevance": 0, "number": 0, "text": 0, "mask": 0}
+GROUP, SIDE = 10, 8
+
+
+def _sigmoid(values: np.ndarray) -> np.ndarray:
+    return 1 / (1 + np.exp(-values))
+
+
+def _shares(signal: np.ndarray, k: int) -> np.ndarray:
+    weights = np.exp(signal[:, None] * np.linspace(-2, 2, k) + np.cos(np.arange(k)))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _label_shares(signal: np.ndarray, k: int) -> np.ndarray:
+    return _sigmoid(1.5 * signal[:, None] * np.linspace(-1.5, 2, k) - np.linspace(0.5, 1, k))
+
+
+def _pixel_shares(signal: np.ndarray) -> np.ndarray:
+    place = np.linspace(-2, 2, SIDE)
+    bump = 3 - 3 * np.abs(place[:, None] + place[None] / 2 - np.clip(signal, -2, 2)[:, None, None])
+    return _sigmoid(bump.reshape(len(signal), -1))
+
+
+def _texts(levels: np.ndarray) -> np.ndarray:
+    words = ("nought", "ten", "a score", "thirty odd", "two score", "fifty", "threescore", "seventy")
+    return np.array([f"{words[int(level)]} pounds" for level in levels])
+
+
+def _act(kind: str, signal: np.ndarray) -> np.ndarray:
+    """The Bayes-optimal prediction given a signal."""
+    if kind in ("label", "class_probabilities", "ranked_labels"):
+        shares = _shares(signal, N_CLASSES.get(kind, 3))
+        ranked = np.argsort(-shares, axis=1)[:, :3].astype(float)
+        return {"label": shares.argmax(axis=1).astype(float), "ranked_labels": ranked}.get(kind, shares)
+    if kind in ("label_probabilities", "label_set"):
+        shares = _label_shares(signal, 3)
+        return shares if kind == "label_probabilities" else (shares > 0.5).astype(float)
+    if kind == "mask":
+        return (_pixel_shares(signal) > 0.5).astype(float)
+    if kind == "text":
+        return _texts(np.clip(np.round(signal + 3), 0, 7))
+    return _sigmoid(signal) if kind == "probability" else signal
+
+
+def _prior(kind: str, signal: np.ndarray) -> np.ndarray:
+    if kind.endswith("probabilities") or kind in ("probability", "number"):
+        return np.full_like(_act(kind, signal), 0.0) + _act(kind, signal).mean(axis=0)
+    if kind == "ranked_labels":
+        return np.tile(np.argsort(-_shares(signal, 5).mean(axis=0))[:3].astype(float), (len(signal), 1))
+    if kind == "label_set":
+        return np.tile((_label_shares(signal, 3).mean(axis=0) > 0.3).astype(float), (len(signal), 1))
+    return _act(kind, np.zeros(len(signal)))
+
+
+def _hedge(kind: str, prediction: np.ndarray, prior: np.ndarray) -> np.ndarray:
+    return (prediction + prior) / 2 if kind.endswith("probabilities") else prediction
+
+
+def _draw_labels(kind: str, signal: np.ndarray, rng: np.random.Generator) -> np.ndarray:
+    n = len(signal)
+    if kind in ("label", "class_probabilities", "ranked_labels"):
+        return (
+            (rng.random(n)[:, None] > _shares(signal, N_CLASSES.get(kind, 3)).cumsum(axis=1)).sum(axis=1).astype(float)
+        )
+    if kind in ("label_probabilities", "label_set"):
+        return (rng.random((n, 3)) < _label_shares(signal, 3)).astype(float)
+    if kind == "mask":
+        return (rng.random((n, SIDE * SIDE)) < _pixel_shares(signal)).astype(float)
+    if kind == "probability":
+        return (rng.random(n) < _sigmoid(signal)).astype(float)
+    noisy = signal + rng.normal(0, 0.7, n)
+    if kind == "text":
+        return _texts(np.clip(np.round(noisy + 3), 0, 7))
+    if kind == "relevance":
+        return np.column_stack([np.digitize(noisy, [-1, 0.5, 1.5]), np.arange(n) // GROUP]).astype(float)
+    return noisy
+
+
+def cells_of(kind: str, labels: np.ndarray, classes: tuple[str, ...]) -> list:
+    """Labels as train.csv writes them."""
+    if kind in ("label_probabilities", "label_set"):
+        return [" ".join(c for c, on in zip(classes, row, strict=True) if on) or "none" for row in labels]
+    if kind == "mask":
+        return [" ".join(f"{k + 1} 1" for k in np.flatnonzero(row)) or "none" for row in labels]
+    if kind == "relevance":
+        return list(labels[:, 0])
+    return [classes[int(k)] for k in labels] if classes else list(labels)
+
+
+def build_kind(seed: int, kind: str, n_train: int = 200, n_test: int = 1000, files: bool = False) -> Evidence:
+    """A clean task of any kind of prediction; rungs are Bayes acts on blurred signals."""
+    rng = np.random.default_rng([seed, 7])
+    k = N_CLASSES.get(kind, 3)
+    classes = tuple("abcdefg"[:k])
+    n = n_train + n_test
+    frame = _frame(rng, n)
+    plain, full = (table @ np.array([1.0, 0.5, 0.6, 1.5])[: table.shape[1]] for table in _terms(frame))
+    spread = full.std()
+    signal, blurred = (full - full.mean()) / spread * 1.5, (plain - plain.mean()) / spread * 1.5
+    labels = _draw_labels(kind, signal, rng)
+    test = slice(n_train, n)
+
+    def runs(values: np.ndarray, noise: float) -> tuple[np.ndarray, ...]:
+        return tuple(_act(kind, values + rng.normal(0, noise, n))[test] for _ in range(REDRAWS))
+
+    frame.insert(0, "row_id", rng.permutation(100_000)[:n])
+    if kind == "relevance":
+        frame["query"] = [f"q{g}" for g in np.arange(n) // GROUP]
+        labels[n_train:, 1] -= n_train // GROUP
+    frame["reach"] = cells_of(kind, labels, classes)
+    columns = tuple(classes) if kind in ("class_probabilities", "label_probabilities") else ("reach",)
+    metric = get_metric(KINDS[kind])
+    sample = pd.DataFrame({"row_id": frame["row_id"][test]})
+    for column in columns:
+        sample[column] = {
+            "text": "none",
+            "label": "a",
+            "ranked_labels": "a b",
+            "label_set": "none",
+            "mask": "none",
+        }.get(kind, 0.5)
+    shown = frame.drop(columns="reach")
+    if files:
+        names = [f"{rng.integers(16**10):010x}" for _ in range(n)]
+        folder = ["train_images"] * n_train + ["test_images"] * n_test
+        shown = shown[["row_id"]].assign(image=[f"{f}/{x}.png" for f, x in zip(folder, names, strict=True)])
+        shown = shown.assign(query=frame["query"]) if kind == "relevance" else shown
+    features = frame[["depth", "flow", "load", "count"]].add_prefix("pixel_")
+    size = 900 + 40 * (features["pixel_depth"] - 10) + rng.normal(0, 30, n)
+    listing = pd.DataFrame(
+        {
+            "split": np.where(np.arange(n) < n_train, "train", "test"),
+            "row": np.r_[np.arange(n_train), np.arange(n_test)],
+            "column": "image",
+            "path": shown["image"] if files else "",
+            "bytes": size.astype(int),
+            "mtime_ns": 10**18,
+            "metadata": "",
+        }
+    )
+    tables = [table.reset_index(drop=True) for table in (features[:n_train], features[n_train:])]
+    return Evidence(
+        metric=metric,
+        submission=SubmissionFormat(
+            id_column="row_id",
+            prediction_columns=columns,
+            kind=kind,
+            classes=classes,
+            group_column="query" if kind == "relevance" else None,
+            top=3 if kind == "ranked_labels" else None,
+            mask_shape=(SIDE, SIDE) if kind == "mask" else None,
+        ),
+        train=shown[:n_train].assign(reach=frame["reach"][:n_train]).reset_index(drop=True),
+        test=shown[n_train:].reset_index(drop=True),
+        sample=sample.reset_index(drop=True),
+        truth=labels[n_train:],
+        private=np.repeat(rng.permutation(n_test // GROUP) < 0.7 * (n_test // GROUP), GROUP),
+        predictions={
+            "dummy": (_prior(kind, signal)[test],) * REDRAWS,
+            "linear": tuple(_hedge(kind, run, _prior(kind, signal)[test]) for run in runs(blurred, 0.1)),
+            "informed": runs(signal, 0.1),
+        },
+        bayes=_act(kind, signal)[test],
+        search=(),
+        target="reach",
+        seed=seed,
+        features=(tables[0], tables[1]) if files else None,
+        files=listing if files else None,
+    )
+
+
+@pytest.fixture(scope="session")
+def make_kind() -> Callable[..., Evidence]:
+    return build_kind
+
+
 @pytest.fixture(scope="session")
 def make_evidence() -> Callable[..., Evidence]:
     return build

@@ -50,8 +50,16 @@ def public(tmp_path):
     return tmp_path
 
 
-def _check(text, public, metric="roc_auc"):
-    found = check_brief(text, public, metric=get_metric(metric), submission=FORMAT, target="yield", rule_terms=TERMS)
+def _check(text, public, metric="roc_auc", submission=FORMAT, declared_shift=()):
+    found = check_brief(
+        text,
+        public,
+        metric=get_metric(metric),
+        submission=submission,
+        target="yield",
+        rule_terms=TERMS,
+        declared_shift=declared_shift,
+    )
     assert found.probe == "brief"
     assert found.passed == (not found.reason)
     return found.reason
@@ -97,7 +105,7 @@ def test_the_submission_section_names_its_columns(public):
     [
         ("It follows a hidden rule.", "'hidden rule' speaks of"),
         ("Try sin(depth).", "'sin(' speaks of"),
-        ("The coefficient is 2.", "'coefficient' speaks of"),
+        ("The coefficient is 2.", "'coefficient is' speaks of"),
         ("Gold threshold: 0.9.", "'Gold threshold' speaks of"),
         ("What counts is z(depth)*Z( flow ).", "the term 'z(depth) * z(flow)'"),
         ("Beds with |z(flow) - 0.4| < 0.5 flood.", "the term '|z(flow) - 0.4| < 0.5'"),
@@ -123,3 +131,54 @@ def test_the_direction_of_a_loss(public):
 
 def test_all_faults_are_listed_at_once(public):
     assert _check("Nothing.", public).count(";") >= 6
+
+
+def test_a_folder_of_items_is_named_as_a_whole(public):
+    for folder in ("train_images", "test_images"):
+        (public / folder).mkdir()
+        for name in ("a1.png", "b2.png"):
+            (public / folder / name).write_bytes(b"")
+    reason = _check(BRIEF, public)
+    assert "the folder train_images/ is not named" in reason
+    assert "a1.png" not in reason
+    told = "Photos are in `train_images/` and `test_images/`, such as `train_images/a1.png`."
+    text = BRIEF.replace("## Data", f"## Data\n\n{told}")
+    assert _check(text, public) == ""
+    assert "names the folder masks/" in _check(text.replace("Photos", "Photos and `masks/`"), public)
+    assert "names c3.png" in _check(text.replace("images/a1.png", "images/c3.png"), public)
+
+
+def test_columns_of_further_tables_and_columns_that_look_like_files(public):
+    (public / "edges.csv").write_text("from_bed,to_bed\n1,2\n")
+    text = BRIEF.replace("## Evaluation", "- `edges.csv`: pairs, `from_bed` and `to_bed`\n\n## Evaluation")
+    assert "the column from_bed is not named" in _check(BRIEF, public)
+    assert _check(text, public) == ""
+    (public / "edges.csv").write_text("photo.png,to_bed\n1,2\n")
+    assert _check(text.replace("`from_bed`", "`photo.png`"), public) == ""
+
+
+def test_a_declared_shift_is_told(public):
+    assert "does not say that flow differs" in _check(BRIEF, public, declared_shift=("flow",))
+    told = "The test beds were logged in spring, so `flow` differs there."
+    assert _check(BRIEF.replace("## Evaluation", f"{told}\n\n## Evaluation"), public, declared_shift=("flow",)) == ""
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"kind": "mask", "classes": (), "mask_shape": (8, 8)}, ("start", "length", "none")),
+        ({"kind": "label_set"}, ("space", "none")),
+        ({"kind": "ranked_labels", "top": 3}, ("space", "3")),
+    ],
+)
+def test_the_form_of_a_cell_is_told(public, changes, words):
+    form = SubmissionFormat(**{**FORMAT.model_dump(), **changes})
+    reason = _check(BRIEF, public, submission=form)
+    assert all(f"does not say {word!r}" in reason for word in words)
+    cell = "Cells hold up to 3 things separated by spaces, or start and length, or none; `no` or `yes`."
+    assert _check(BRIEF + cell, public, submission=form) == ""
+
+
+@pytest.mark.parametrize("fine", ["It logs the drag coefficient of each gate.", "Photos are 24 x 24 pixels."])
+def test_words_of_the_trade_give_nothing_away(public, fine):
+    assert _check(BRIEF.replace("## Evaluation", f"{fine}\n\n## Evaluation"), public) == ""
