@@ -51,17 +51,15 @@ class Domain(Record):
     dates: Annotated[tuple[DateColumn, ...], Field(min_length=1, max_length=1)]
     targets: Targets
     related: Annotated[tuple[Text, ...], Field(min_length=1)]
-    media: Media = Media()
+    media: Media
 
     @model_validator(mode="after")
     def _names_are_unique(self) -> Self:
-        ranking = self.targets.ranking
-        group = (ranking.group.column,) if ranking else ()
-        labels = self.targets.multilabel.labels if self.targets.multilabel else ()
+        group, labels = self.targets.ranking.group, self.targets.multilabel.labels
         targets = (target.column for target in self.targets.all())
-        names = (self.id.column, *self.feature_names, *targets, *group, *labels, *self.media.column_names)
+        names = (self.id.column, group.column, *self.feature_names, *targets, *labels, *self.media.column_names)
         require_unique(names, "column names")
-        if ranking and ranking.group.prefix == self.id.prefix:
+        if group.prefix == self.id.prefix:
             raise ValueError(f"targets.ranking.group: prefix {self.id.prefix} is that of the id")
         return self
 

@@ -224,7 +224,7 @@ class RewriteMedium(Record):
 
 
 class Media(Record):
-    """The media a domain offers; ``pair`` uses the vocabulary of ``text``."""
+    """The media a domain offers, five or more; ``pair`` uses the vocabulary of ``text``."""
 
     image: ImageMedium | None = None
     audio: AudioMedium | None = None
@@ -238,6 +238,12 @@ class Media(Record):
     def _pair_has_words(self) -> Self:
         if self.pair and not self.text:
             raise ValueError("pair: needs the vocabulary of text")
+        return self
+
+    @model_validator(mode="after")
+    def _five_or_more(self) -> Self:
+        if len(self.kinds) < 5:
+            raise ValueError(f"has {len(self.kinds)} media ({', '.join(self.kinds)}); needs 5 or more")
         return self
 
     @property

@@ -125,9 +125,9 @@ class Targets(Record):
     binary: BinaryTarget
     multiclass: MulticlassTarget
     regression: RegressionTarget
-    multilabel: MultilabelTarget | None = None
-    ordinal: OrdinalTarget | None = None
-    ranking: RankingTarget | None = None
+    multilabel: MultilabelTarget
+    ordinal: OrdinalTarget
+    ranking: RankingTarget
     segmentation: SegmentationTarget | None = None
     forecast: ForecastTarget | None = None
 
