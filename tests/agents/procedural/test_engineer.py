@@ -277,7 +277,7 @@ def test_links_folders_and_nothing_are_refused(
         assert printed["error"] == grade_submission(judge.task, tmp_path / name).error
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_same_verdict_on_mutated_files(judge: Judge, capsys: pytest.CaptureFixture[str], data: st.DataObject) -> None:
     rows = [list(judge.sample), *judge.sample.astype(str).to_numpy().tolist()]

@@ -14,7 +14,7 @@ from sandmle.grades import GradeError, GradeReport
 from sandmle.task import Task, Thresholds
 
 robust = settings(
-    deadline=None, max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
+    deadline=None, max_examples=30, suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow]
 )
 
 
