@@ -37,11 +37,19 @@ def discoverability(evidence: Evidence, calibration: Calibration) -> Finding:
     if gap <= 0:
         return Finding("no gap between the best generic rung and informed", {"gap": gap}, passed=True)
     share = (found - generic) / gap
-    numbers = {"search": evidence.sign * found, "recovered_share": share}
+    numbers = {"search": evidence.sign * found, "recovered_share": share, **_by_ideas(evidence)}
     if share >= MIN_DISCOVERED_SHARE:
         return Finding("", numbers, passed=True)
     reason = f"the public search recovers {share:.2f} of the gap to informed, needed {MIN_DISCOVERED_SHARE}"
     return Finding(reason, numbers, passed=True, marks="undiscoverable")
+
+
+def _by_ideas(evidence: Evidence) -> dict[str, float]:
+    """Mean score of the search by number of ideas, in the metric's own units."""
+    return {
+        f"search_{ideas}": float(np.mean([evidence.score(run) for run in runs]))
+        for ideas, runs in sorted(evidence.searches.items())
+    }
 
 
 def search_script() -> str:
