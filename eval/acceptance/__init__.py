@@ -11,7 +11,7 @@ from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
-from sandmle.eval.acceptance.discoverability import search_script
+from sandmle.eval.acceptance.search import search_script
 
 __all__ = [
     "GENERIC_MAX_HEADROOM",

@@ -1,13 +1,11 @@
 """Can the rule be found from what is public?
 
-The search (``_search_script.py``, run in a sandbox) cross-validates up to 64 ideas from a library fixed beforehand.
-Where it recovers less than a tenth of the gap from the best generic rung to the informed one, the task is marked and
+The search (``sandmle.eval.acceptance.search``, run in a sandbox) cross-validates up to 64 ideas from a library fixed
+beforehand. Where it recovers less than a tenth of the gap from the best generic rung to the informed one, the task is marked and
 kept out of training.
 """
 
 from __future__ import annotations
-
-from importlib.resources import files
 
 import numpy as np
 
@@ -16,7 +14,7 @@ from sandmle.eval.acceptance._evidence import INFORMED, Evidence
 from sandmle.eval.acceptance._registry import Finding, probe
 from sandmle.eval.acceptance.calibration import Calibration
 
-__all__ = ["discoverability", "search_script"]
+__all__ = ["discoverability"]
 
 
 @probe("discoverability", stage=6)
@@ -50,8 +48,3 @@ def _by_ideas(evidence: Evidence) -> dict[str, float]:
         f"search_{ideas}": float(np.mean([evidence.score(run) for run in runs]))
         for ideas, runs in sorted(evidence.searches.items())
     }
-
-
-def search_script() -> str:
-    """The source of the search, a script that stands alone; how to run it is in its docstring."""
-    return files("sandmle.eval.acceptance").joinpath("_search_script.py").read_text(encoding="utf-8")
