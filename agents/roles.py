@@ -45,6 +45,9 @@ class TaskPlan(Record):
         train_seeds: seeds of the training redraws; the first makes the published training set.
         test_seed: seed of the hidden test set.
         n_train: training rows; ``n_test`` hidden test rows.
+        rungs: the baselines that the Developer writes; ``dummy`` first, ``informed`` last.
+        preload: modules that its scripts import, so that a runner can import them once for all.
+        declared_shift: columns whose law differs between train and test, as the brief says.
         rule_terms: the readable terms of the hidden rule, which no brief may contain.
         details: what the team itself needs to carry on, as JSON (schema, rule, domain).
     """
@@ -62,6 +65,9 @@ class TaskPlan(Record):
     test_seed: int
     n_train: Annotated[int, Field(ge=20)]
     n_test: Annotated[int, Field(ge=100)]
+    rungs: tuple[str, ...] = BASELINE_RUNGS
+    preload: tuple[str, ...] = ()
+    declared_shift: tuple[str, ...] = ()
     rule_terms: tuple[str, ...]
     details: Mapping[str, Any]
 
@@ -83,8 +89,8 @@ class Feedback(Record):
 class DataStrategist(Protocol):
     """Reads a seed and decides what to make of it."""
 
-    async def plan(self, seed: Seed, candidate: int) -> TaskPlan:
-        """Draw a candidate; the same seed and index always give the same plan."""
+    async def plan(self, seed: Seed, candidate: int, modality: Modality | None = None) -> TaskPlan:
+        """Draw a candidate in the given modality or the seed's own; the same arguments always give the same plan."""
         ...
 
 

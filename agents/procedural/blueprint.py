@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Mapping
+from typing import Any, Self
 
-from sandmle.agents.procedural.lexicon import BinaryTarget, Domain, MulticlassTarget, RegressionTarget, get_domain
-from sandmle.agents.procedural.rules import HiddenRule
+from pydantic import Field
+
+from sandmle.agents.procedural.lexicon import Domain, get_domain
+from sandmle.agents.procedural.problems import Problem
+from sandmle.agents.procedural.rules import AnyRule
 from sandmle.agents.procedural.schema import TableSchema
 from sandmle.agents.roles import TaskPlan
 from sandmle.record import Record
@@ -14,12 +18,20 @@ __all__ = ["Blueprint"]
 
 
 class Blueprint(Record):
-    """Domain, columns and hidden rule; ``classes`` are the target's labels in order, empty for numbers."""
+    """Domain, kind of task, problem, factors and hidden rule.
+
+    Attributes:
+        kind: name of the kind of task, see ``kinds``.
+        table: the factors that the rule reads; for tables the public columns.
+        content: the kind's own record, as JSON.
+    """
 
     domain: str
+    kind: str
+    problem: Problem
     table: TableSchema
-    rule: HiddenRule
-    classes: tuple[str, ...]
+    rule: AnyRule
+    content: Mapping[str, Any] = Field(default_factory=dict)
 
     @classmethod
     def of(cls, plan: TaskPlan) -> Self:
@@ -29,14 +41,3 @@ class Blueprint(Record):
     def lexicon(self) -> Domain:
         """The entry of the lexicon."""
         return get_domain(self.domain)
-
-    def target(self, plan: TaskPlan) -> BinaryTarget | MulticlassTarget | RegressionTarget:
-        """The entry of the lexicon for what the task asks for."""
-        targets = self.lexicon().targets
-        match plan.problem_type:
-            case "binary":
-                return targets.binary
-            case "multiclass":
-                return targets.multiclass
-            case "regression":
-                return targets.regression

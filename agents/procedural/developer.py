@@ -6,19 +6,23 @@ Two knobs mend a ladder: the share of the signal that is easy, and the noise. Wh
 from __future__ import annotations
 
 import asyncio
+import math
 from pathlib import Path
 
 from sandmle.agents.procedural._render import facts, render_to
 from sandmle.agents.procedural.blueprint import Blueprint
-from sandmle.agents.procedural.rules import HiddenRule
-from sandmle.agents.roles import BASELINE_RUNGS, Feedback, TaskPlan
-from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, Calibration
+from sandmle.agents.procedural.rules import AnyRule
+from sandmle.agents.roles import Feedback, TaskPlan
+from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, MIN_HEADROOM_GAP, Calibration
 
 __all__ = ["ProceduralDeveloper"]
 
-EASY_STEP = 0.12
-NOISE_STEP = 0.75
-EASY_RANGE = (0.15, 0.85)
+AIM_GENERIC, AIM_GAP, AIM_LOSS, AIM_Z = 0.3, 0.2, 0.2, 4.5
+"""What a retuned ladder aims at: headrooms of the generic rung, the gap, what the informed one loses, and z."""
+EASY_STEPS = (0.08, 0.3)
+NOISE_STEPS = (0.5, 0.85)
+MOST_HIDDEN = 0.7
+"""Hidden share of the signal from which less noise is asked for too: the noise, not the share, hides the gap."""
 
 
 class ProceduralDeveloper:
@@ -34,32 +38,45 @@ class ProceduralDeveloper:
 
 def _write_scripts(plan: TaskPlan, provenance: Path) -> None:
     inputs = facts(plan)
-    render_to(provenance / "generate.py", "generate.py.j2", **inputs)
-    for rung in BASELINE_RUNGS:
-        render_to(provenance / "baselines" / f"{rung}.py", f"baselines/{rung}.py.j2", **inputs)
+    kind = inputs["kind_name"]
+    render_to(provenance / "generate.py", f"kinds/{kind}/generate.py.j2", **inputs)
+    for rung in plan.rungs:
+        templates = (f"kinds/{kind}/{rung}.py.j2", f"baselines/{rung}.py.j2")
+        render_to(provenance / "baselines" / f"{rung}.py", *templates, rung=rung, **inputs)
     (provenance / "rule.json").write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
 def _retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:
+    """Turn the knob that the scores call for, as far as they say.
+
+    The gap between generic and informed grows in step with the hidden share of the signal, the generic headroom with
+    the easy share, and what the informed baseline loses with the variance of the noise.
+    """
     blueprint = Blueprint.of(plan)
     generic, informed = (calibration.headroom(score) or 0.0 for score in (calibration.generic, calibration.informed))
+    first, second = calibration.steps
     rule = blueprint.rule
+    hidden = 1.0 - _mean_easy_share(rule)
+    gap = max(informed - generic, 0.0)
     if informed < INFORMED_MIN_HEADROOM:
-        rule = rule.model_copy(update={"noise": round(rule.noise * NOISE_STEP, 4)})
-    elif generic > GENERIC_MAX_HEADROOM or not calibration.steps[1].separable:
-        rule = _shift_easy(rule, -EASY_STEP)
-    elif not calibration.steps[0].separable:
-        rule = _shift_easy(rule, EASY_STEP)
-    else:
-        rule = _shift_easy(rule, -EASY_STEP / 2)
+        rule = rule.louder(_within(math.sqrt(AIM_LOSS / (1.0 - informed)), *NOISE_STEPS))
+    if not first.separable or generic < AIM_GENERIC / 2:
+        rule = rule.easier(_within((1.0 - hidden) * (AIM_Z / max(first.z, 1.0) - 1.0), *EASY_STEPS))
+    elif not second.separable or gap < MIN_HEADROOM_GAP or generic > GENERIC_MAX_HEADROOM:
+        wanted = max(AIM_GAP, gap * AIM_Z / max(second.z, 1.0))
+        rule = rule.easier(-_within(hidden * (wanted / max(gap, 0.02) - 1.0), *EASY_STEPS))
+        if hidden > MOST_HIDDEN and informed >= INFORMED_MIN_HEADROOM:
+            rule = rule.louder(NOISE_STEPS[1])
+    elif informed >= INFORMED_MIN_HEADROOM:
+        rule = rule.easier(-EASY_STEPS[0])
     details = blueprint.model_copy(update={"rule": rule}).model_dump(mode="json")
     return plan.model_copy(update={"details": details})
 
 
-def _shift_easy(rule: HiddenRule, step: float) -> HiddenRule:
-    low, high = EASY_RANGE
-    signals = tuple(
-        signal.model_copy(update={"easy_share": round(min(max(signal.easy_share + step, low), high), 2)})
-        for signal in rule.signals
-    )
-    return rule.model_copy(update={"signals": signals})
+def _mean_easy_share(rule: AnyRule) -> float:
+    shares = [signal.easy_share for signal in getattr(rule, "signals", ())]
+    return sum(shares) / len(shares) if shares else 0.5
+
+
+def _within(value: float, low: float, high: float) -> float:
+    return min(max(value, low), high)

@@ -16,11 +16,13 @@ from sandmle.task import ProblemType, StructuralDNA
 if TYPE_CHECKING:
     from sandmle.eval.metrics import Array
 
-__all__ = ["extract_dna"]
+__all__ = ["extract_dna", "read_dna"]
 
 MAX_ROWS = 600
 MIN_ROWS = 20
 FOLDS = 5
+UNKNOWN_NUMERIC, UNKNOWN_CATEGORICAL = 7, 2
+"""Columns assumed of a table that nobody has seen."""
 
 
 class ColumnCounts(Record):
@@ -31,6 +33,26 @@ class ColumnCounts(Record):
     dates: int
     max_cardinality: int
     missing_share: float
+
+
+def read_dna(seed: Seed) -> StructuralDNA:
+    """The structure of a seed: measured where it has labelled rows, else what its description tells.
+
+    Raises:
+        BadInput: the description tells neither modality nor type of problem.
+    """
+    if seed.has_data and seed.modality in (None, "tabular"):
+        return extract_dna(seed)
+    if seed.modality is None or seed.problem_type is None:
+        raise BadInput(f"seed {seed.id}: neither data nor a known modality and type of problem to start from")
+    return StructuralDNA(
+        modality=seed.modality,
+        problem_type=seed.problem_type,
+        metric=seed.metric,
+        n_rows=seed.n_rows or 1,
+        n_numeric=UNKNOWN_NUMERIC if seed.modality in ("tabular", "multimodal") else 0,
+        n_categorical=UNKNOWN_CATEGORICAL if seed.modality in ("tabular", "multimodal") else 0,
+    )
 
 
 def extract_dna(seed: Seed) -> StructuralDNA:

@@ -7,6 +7,7 @@ hidden rule reads a numeric column: about zero mean and unit spread, a function 
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from typing import Annotated, Literal
 
 from pydantic import Field
@@ -151,6 +152,10 @@ class TableSchema(Record):
     id_column: str
     id_prefix: str
     columns: tuple[Column, ...]
+
+    def only(self, names: Collection[str]) -> TableSchema:
+        """The same with the columns called ``names`` alone."""
+        return self.model_copy(update={"columns": tuple(column for column in self.columns if column.name in names)})
 
     def numeric(self) -> tuple[NumericColumn, ...]:
         """The numeric columns."""

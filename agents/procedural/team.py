@@ -18,7 +18,7 @@ class ProceduralTeam:
 
     kind: Literal["procedural", "llm"] = "procedural"
 
-    def __init__(self, batch_seed: int, settings_hash: str, n_train: int, n_test: int) -> None:
+    def __init__(self, batch_seed: int, settings_hash: str, n_train: int, n_test: int | None) -> None:
         self.strategist: DataStrategist = ProceduralStrategist(batch_seed, settings_hash, n_train, n_test)
         self.developer: MLDeveloper = ProceduralDeveloper()
         self.engineer: MLOpsEngineer = ProceduralEngineer()

@@ -101,7 +101,7 @@ def _columns_note(plan: TaskPlan) -> str:
         case "label_set":
             return f"{names} holds the labels that apply, of {labels}, separated by spaces; `none` where none does."
         case "ranked_labels":
-            return f"{names} holds up to {form.top} different labels of {labels}, separated by spaces, the likeliest first."
+            return f"{names} holds up to {form.top} different labels of {labels}, by spaces apart, the likeliest first."
         case "relevance":
             return f"{names} holds any number; rows of one `{form.group_column}` are ordered by it, the largest first."
         case "number":

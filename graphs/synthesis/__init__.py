@@ -6,8 +6,10 @@
 from sandmle.graphs.synthesis.batch import Batch, BatchSettings, Progress, SlotRecord, synthesize
 from sandmle.graphs.synthesis.graph import builder, graph
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.traits import REACHED, Traits
 
 __all__ = [
+    "REACHED",
     "Batch",
     "BatchSettings",
     "Progress",
@@ -15,6 +17,7 @@ __all__ = [
     "SlotRecord",
     "SynthesisContext",
     "SynthesisState",
+    "Traits",
     "builder",
     "graph",
     "synthesize",

@@ -26,15 +26,18 @@ from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.graphs.synthesis.graph import builder
+from sandmle.graphs.synthesis.mix import parse_mix, slot_plan
+from sandmle.graphs.synthesis.novelty import Fingerprint
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.traits import Reached, Traits
 from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
 from sandmle.record import Record, VersionedRecord, first_problem
 from sandmle.seeds import Seed, select_seeds
-from sandmle.task import Task
+from sandmle.task import Modality, Task
 
 __all__ = ["Batch", "BatchSettings", "Progress", "SlotRecord", "synthesize"]
 
-STATE_TYPES = (TaskPlan, Calibration, Rejection)
+STATE_TYPES = (TaskPlan, Calibration, Rejection, Traits)
 """What a checkpoint may be read back as, beside plain JSON values."""
 
 
@@ -46,7 +49,12 @@ class BatchSettings(VersionedRecord):
 
 
 class SlotRecord(VersionedRecord):
-    """How a slot ended."""
+    """How a slot ended.
+
+    Attributes:
+        candidates: how many were drawn; all but a published one are among ``rejections``.
+        traits: of the published task, as are ``discoverable`` and ``cpu_s`` (CPU seconds); None without one.
+    """
 
     slot: int
     seed: str
@@ -54,13 +62,23 @@ class SlotRecord(VersionedRecord):
     task_id: str | None
     candidates: int
     rejections: tuple[Rejection, ...]
+    traits: Traits | None = None
+    discoverable: bool | None = None
+    cpu_s: float | None = None
 
 
 class Progress(Record):
-    """Something happened in a slot: a node ended, or the slot is settled."""
+    """Something happened in a slot: a node ended, or the slot is settled.
+
+    Attributes:
+        reached: how far the slot's candidate has come; None where the node did not say.
+        discoverable: what the search said of the slot's candidate; None where the node did not say.
+    """
 
     slot: int
     node: str
+    reached: Reached | None = None
+    discoverable: bool | None = None
     rejection: Rejection | None = None
     settled: SlotRecord | None = None
 
@@ -80,11 +98,23 @@ class Batch:
     def __init__(self, out: Path, seeds: Sequence[str], context: SynthesisContext) -> None:
         self.out = out.resolve()
         self.context = context.model_copy(update={"out": str(self.out)})
-        self.seeds = tuple(_spelling(seed) for seed in select_seeds(seeds))
+        parse_mix(context.mix)
+        self._chosen = select_seeds(seeds)
+        self.seeds = tuple(_spelling(seed) for seed in self._chosen)
         self.settings = BatchSettings(seeds=self.seeds, context=self.context.model_dump(mode="json", exclude={"out"}))
 
     @classmethod
-    def open(cls, out: Path, seeds: Sequence[str], *, n: int, seed: int, n_train: int, n_test: int) -> Self:
+    def open(
+        cls,
+        out: Path,
+        seeds: Sequence[str],
+        *,
+        n: int,
+        seed: int,
+        n_train: int,
+        n_test: int | None = None,
+        mix: str = "seed",
+    ) -> Self:
         """A batch from what a person gave, for ``n`` slots.
 
         Raises:
@@ -93,10 +123,14 @@ class Batch:
         if n < 1:
             raise BadInput(f"n must be at least 1, not {n}")
         try:
-            context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test)
+            context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test, mix=mix)
         except ValidationError as error:
             raise BadInput(first_problem(error)) from error
         return cls(out, seeds, context)
+
+    def slots(self, n: int) -> list[tuple[str, Modality | None]]:
+        """Seed and modality of the first ``n`` slots."""
+        return [(_spelling(seed), modality) for seed, modality in slot_plan(self.context.mix, self._chosen, n)]
 
     @property
     def _folder(self) -> Path:
@@ -159,7 +193,7 @@ async def synthesize(
         try:
             async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
                 saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
-                runner = _SlotRunner(batch, saver, order, on_progress)
+                runner = _SlotRunner(batch, batch.slots(n), saver, order, on_progress)
                 async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
                     async for record in records:
                         yield record
@@ -169,9 +203,9 @@ async def synthesize(
 
 async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:
     """Plan once from every seed that will be used, so that one without usable data stops a batch before it begins."""
-    for name in dict.fromkeys(batch.seeds[:n]):
+    for name, modality in dict.fromkeys(batch.slots(n)):
         (seed,) = await asyncio.to_thread(select_seeds, [name])
-        await strategist.plan(seed, 0)
+        await strategist.plan(seed, 0, modality)
 
 
 async def _in_order(runner: _SlotRunner, n: int, *, window: int) -> AsyncGenerator[SlotRecord, None]:
@@ -204,9 +238,15 @@ class _SlotRunner:
     """Runs the graph for one slot, from its last checkpoint where there is one."""
 
     def __init__(
-        self, batch: Batch, saver: AsyncSqliteSaver, order: CommitOrder, on_progress: Callable[[Progress], None]
+        self,
+        batch: Batch,
+        slots: Sequence[tuple[str, Modality | None]],
+        saver: AsyncSqliteSaver,
+        order: CommitOrder,
+        on_progress: Callable[[Progress], None],
     ) -> None:
         self._batch = batch
+        self._slots = slots
         self._saver = saver
         self._order = order
         self._on_progress = on_progress
@@ -219,12 +259,15 @@ class _SlotRunner:
             record = await self._make(slot)
             self._batch.settle(record)
             await self._saver.adelete_thread(_thread(slot))
+        if record.task_id is not None:
+            fingerprint = await asyncio.to_thread(Fingerprint.read, self._batch.out / record.task_id)
+            self._batch.context.workshop().novelty.add(fingerprint)
         await self._order.settle(slot)
         self._on_progress(Progress(slot=slot, node="settled", settled=record))
         return record
 
     async def _make(self, slot: int) -> SlotRecord:
-        seed = self._batch.seeds[slot % len(self._batch.seeds)]
+        seed, modality = self._slots[slot]
         config: Any = {"configurable": {"thread_id": _thread(slot)}}
         found = await self._graph.aget_state(config)
         state = SynthesisState.model_validate(found.values) if found.values else None
@@ -232,9 +275,10 @@ class _SlotRunner:
             await self._saver.adelete_thread(_thread(slot))
             state = None
         if state is None or state.outcome is None:
-            start = SynthesisState(seed=seed, slot=slot) if state is None else None
+            start = SynthesisState(seed=seed, slot=slot, modality=modality) if state is None else None
             await self._drive(start, config, slot)
             state = SynthesisState.model_validate((await self._graph.aget_state(config)).values)
+        kept = state.task_id is not None
         return SlotRecord(
             slot=slot,
             seed=seed,
@@ -242,6 +286,9 @@ class _SlotRunner:
             task_id=state.task_id,
             candidates=state.draws,
             rejections=tuple(state.rejections),
+            traits=await asyncio.to_thread(Traits.of, state.planned()) if kept else None,
+            discoverable=state.discoverable if kept else None,
+            cpu_s=round(state.cpu_s, 2) if kept else None,
         )
 
     def _can_go_on(self, state: SynthesisState) -> bool:
@@ -257,9 +304,17 @@ class _SlotRunner:
         )
         async for update in updates:
             for node, values in update.items():
-                rejections = (values or {}).get("rejections")
-                rejection = rejections[-1] if node == "reject" and rejections else None
-                self._on_progress(Progress(slot=slot, node=node, rejection=rejection))
+                changed = values or {}
+                rejection = changed["rejections"][-1] if node == "reject" else None
+                self._on_progress(
+                    Progress(
+                        slot=slot,
+                        node=node,
+                        reached=changed.get("reached"),
+                        discoverable=changed.get("discoverable"),
+                        rejection=rejection,
+                    )
+                )
 
 
 def _thread(slot: int) -> str:

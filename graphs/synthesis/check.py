@@ -21,7 +21,7 @@ from typing import Any
 from sandmle import __version__
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.team import ProceduralTeam
-from sandmle.agents.roles import BASELINE_RUNGS, Feedback, TaskPlan
+from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Acceptance, Calibration, accept, calibrate
 from sandmle.eval.grading import InvalidSubmission
@@ -36,11 +36,10 @@ __all__ = ["CheckReport", "check_task"]
 RELATIVE = 1e-6
 FILES = {
     "prepared/public/description.md",
-    *(f"prepared/{name}" for name in trial.DATA_FILES),
-    *(f"provenance/baselines/{rung}.py" for rung in BASELINE_RUNGS),
     *(f"provenance/{name}" for name in ("rule.json", "generate.py", "evaluator.py")),
     *(f"provenance/{name}" for name in ("calibration.json", "acceptance.json")),
 }
+"""What every task has beside its data and its baselines."""
 WORDINGS = 3
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, BadInput, InvalidSubmission)
 
@@ -117,13 +116,15 @@ class _Check:
         await asyncio.to_thread(self._read)
         plan, provenance = self._plan, self._task.provenance
         self.findings += self._manifest_faults()
-        if problem := await trial.draw_data(self._backend, plan, provenance / "generate.py", self._runs):
-            self.findings.append(problem)
+        drawn = await trial.draw_data(self._backend, plan, provenance / "generate.py", self._runs)
+        if drawn.problem:
+            self.findings.append(drawn.problem)
             return
         self.findings += await asyncio.to_thread(lambda: list(self._changed_data()))
         await self._compare_with_rewritten()
-        if problem := await trial.run_baselines(self._backend, plan, provenance / "baselines", self._runs):
-            self.findings.append(problem)
+        ran = await trial.run_baselines(self._backend, plan, provenance / "baselines", self._runs)
+        if ran.problem:
+            self.findings.append(ran.problem)
             return
         evidence = await asyncio.to_thread(trial.load_evidence, plan, self._runs)
         measured = await asyncio.to_thread(calibrate, evidence)
@@ -153,15 +154,19 @@ class _Check:
         terms = tuple(term.readable() for term in Blueprint.of(self._plan).rule.terms())
         if self._plan.rule_terms != terms:
             yield "rule.json: its readable terms are not those of its rule"
-        for name in sorted(manifest.files.keys() - FILES):
-            yield f"{name} is no file of a task"
 
     def _changed_data(self) -> Iterator[str]:
+        """Data that are not what generate.py writes, and files that are no part of a task."""
+        known = FILES | {f"provenance/baselines/{rung}.py" for rung in self._plan.rungs}
         for made, kept in ((self._runs / "redraw-0", self._task.public), (self._runs / "private", self._task.private)):
-            for path in sorted(made.iterdir()):
-                ours = kept / path.name
+            for path in sorted(path for path in made.rglob("*") if path.is_file()):
+                ours = kept / path.relative_to(made)
+                name = ours.relative_to(self._task.root).as_posix()
+                known.add(name)
                 if not ours.is_file() or ours.read_bytes() != path.read_bytes():
-                    yield f"{ours.relative_to(self._task.root)} differs from what generate.py writes"
+                    yield f"{name} differs from what generate.py writes"
+        for name in sorted(self._task.manifest.files.keys() - known):
+            yield f"{name} is no file of a task"
 
     async def _compare_with_rewritten(self) -> None:
         """Find files that are not what the procedural team of this version writes for the rule."""

@@ -1,7 +1,7 @@
 """The synthesis graph: wiring only.
 
     Data Strategist -> ML Developer -> threshold check -> MLOps Engineer -> evaluator check -> Technical Writer
-        -> final verification -> publish
+        -> final verification -> novelty check -> publish
 
 A check sends work back to the role that can mend it; when its attempts are used the candidate is rejected and the
 Strategist draws anew; when the slot's draws are used it is discarded.
@@ -30,6 +30,7 @@ def builder() -> Builder:
     made.add_node(nodes.evaluator_check)
     made.add_node(nodes.technical_writer)
     made.add_node(nodes.final_verification)
+    made.add_node(nodes.novelty_check)
     made.add_node(nodes.reject)
     made.add_node(nodes.publish)
     made.add_node(nodes.discard)
@@ -40,7 +41,8 @@ def builder() -> Builder:
     made.add_edge("mlops_engineer", "evaluator_check")
     _after_check(made, "evaluator_check", onward="technical_writer", retry="mlops_engineer")
     made.add_edge("technical_writer", "final_verification")
-    _after_check(made, "final_verification", onward="publish", retry="technical_writer")
+    _after_check(made, "final_verification", onward="novelty_check", retry="technical_writer")
+    made.add_conditional_edges("novelty_check", lambda state: state.route, {"onward": "publish", "reject": "reject"})
     made.add_conditional_edges("reject", _draw_again, {"again": "data_strategist", "no draws left": "discard"})
     made.add_edge("publish", END)
     made.add_edge("discard", END)

@@ -8,18 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import shutil
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 from langgraph.runtime import Runtime
 
-from sandmle.agents.roles import Feedback, Role
-from sandmle.eval.acceptance import calibrate, judge
+from sandmle.agents.roles import Feedback, Role, TaskPlan
+from sandmle.eval.acceptance import Calibration, calibrate, judge
 from sandmle.eval.grading import InvalidSubmission
 from sandmle.eval.metrics import MetricUndefined
 from sandmle.files import publish_folder
 from sandmle.graphs.synthesis import trial, verification
+from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex, benchmark_overlap
 from sandmle.graphs.synthesis.state import Rejection, Stage, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.traits import Traits, how_far
 from sandmle.seeds import select_seeds
 
 __all__ = [
@@ -29,12 +33,15 @@ __all__ = [
     "final_verification",
     "ml_developer",
     "mlops_engineer",
+    "novelty_check",
     "publish",
     "reject",
     "technical_writer",
     "threshold_check",
 ]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 Update = dict[str, Any]
 Context = Runtime[SynthesisContext]
 
@@ -45,8 +52,9 @@ async def data_strategist(state: SynthesisState, runtime: Context) -> Update:
     await asyncio.to_thread(trial.clear, await _work(state, runtime))
     (seed,) = await asyncio.to_thread(select_seeds, [state.seed])
     candidate = state.slot * context.max_draws + state.draws
-    plan = await context.workshop().team.strategist.plan(seed, candidate)
-    return {"plan": plan, "draws": state.draws + 1, "attempts": {}, "problem": "", "calibration": None}
+    plan = await context.workshop().team.strategist.plan(seed, candidate, state.modality)
+    fresh: Update = {"attempts": {}, "problem": "", "calibration": None, "reached": "drawn", "discoverable": None}
+    return {"plan": plan, "draws": state.draws + 1, "cpu_s": 0.0, **fresh}
 
 
 async def ml_developer(state: SynthesisState, runtime: Context) -> Update:
@@ -64,22 +72,33 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
     backend = runtime.context.workshop().backend
     runs, provenance = work / "runs", work / "task" / "provenance"
     await asyncio.to_thread(trial.clear, runs)
-    problem = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
-    problem = problem or await trial.run_baselines(backend, plan, provenance / "baselines", runs)
-    if problem:
-        return {**_sent_back(state, runtime, "developer", "thresholds", problem), "calibration": None}
+    ran = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
+    spent = state.cpu_s + ran.cpu_s
+    if not ran.problem:
+        ran = await trial.run_baselines(backend, plan, provenance / "baselines", runs)
+        spent += ran.cpu_s
+    if ran.problem:
+        update = _sent_back(state, runtime, "developer", "thresholds", ran.problem)
+        return {**update, "calibration": None, "cpu_s": spent}
     try:
-        evidence = await asyncio.to_thread(trial.load_evidence, plan, runs)
-        calibration = await asyncio.to_thread(calibrate, evidence)
+        (calibration, problem), used = await _metered(_judge_ladder, plan, runs)
     except (InvalidSubmission, MetricUndefined) as fault:
-        return {**_sent_back(state, runtime, "developer", "thresholds", str(fault)), "calibration": None}
-    for name in ("order", "headroom"):
-        verdict = judge(name, evidence, calibration)
-        if not verdict.passed:
-            update = _sent_back(state, runtime, "developer", "thresholds", f"{name}: {verdict.reason}")
-            return {**update, "calibration": calibration}
+        update = _sent_back(state, runtime, "developer", "thresholds", str(fault))
+        return {**update, "calibration": None, "cpu_s": spent}
+    measured: Update = {"calibration": calibration, "cpu_s": spent + used}
+    measured["reached"] = how_far(calibration, separable=not problem)
+    if problem:
+        return {**_sent_back(state, runtime, "developer", "thresholds", problem), **measured}
     await asyncio.to_thread(verification.lay_out_data, runs, work / "task")
-    return {"route": "onward", "problem": "", "calibration": calibration}
+    return {"route": "onward", "problem": "", **measured}
+
+
+def _judge_ladder(plan: TaskPlan, runs: Path) -> tuple[Calibration, str]:
+    """The measured ladder, and what is wrong with it."""
+    evidence = trial.load_evidence(plan, runs)
+    calibration = calibrate(evidence)
+    verdicts = [judge(name, evidence, calibration) for name in ("order", "headroom")]
+    return calibration, next((f"{found.probe}: {found.reason}" for found in verdicts if not found.passed), "")
 
 
 async def mlops_engineer(state: SynthesisState, runtime: Context) -> Update:
@@ -119,33 +138,70 @@ async def final_verification(state: SynthesisState, runtime: Context) -> Update:
     brief = await asyncio.to_thread(verification.check_brief_of, plan, task)
     if not brief.passed:
         return _sent_back(state, runtime, "writer", "brief", brief.reason)
-    acceptance = await asyncio.to_thread(verification.accept_candidate, plan, calibration, runs)
+    acceptance, used = await _metered(verification.accept_candidate, plan, calibration, runs)
+    judged: Update = {"discoverable": "undiscoverable" not in acceptance.flags, "cpu_s": state.cpu_s + used}
     if not acceptance.passed:
-        return {"route": "reject", "problem": acceptance.reason, "stage": "verification"}
+        return {"route": "reject", "problem": acceptance.reason, "stage": "verification", **judged}
     lineage = await asyncio.to_thread(verification.lineage_of, plan, state.seed, runtime.context)
     await asyncio.to_thread(verification.write_records, plan, lineage, calibration, acceptance, task)
+    return {"route": "onward", "problem": "", "reached": "leak_free", **judged}
+
+
+async def novelty_check(state: SynthesisState, runtime: Context) -> Update:
+    """After all lower slots: is the task unlike each of theirs, and unlike any benchmark's?"""
+    workshop, plan = runtime.context.workshop(), state.planned()
+    if workshop.order is not None:
+        await workshop.order.turn(state.slot)
+    problem = await asyncio.to_thread(_known_already, workshop.novelty, plan, await _work(state, runtime))
+    if problem:
+        return {"route": "reject", "problem": problem, "stage": "novelty"}
     return {"route": "onward", "problem": ""}
+
+
+def _known_already(index: NoveltyIndex, plan: TaskPlan, work: Path) -> str:
+    public = next(root / "prepared/public" for root in (work / "task", work.parents[2] / plan.task_id) if root.exists())
+    brief = (public / "description.md").read_text(encoding="utf-8")
+    if overlap := benchmark_overlap(plan.task_id, brief):
+        return overlap
+    twin = index.twin(Fingerprint.of(plan, brief))
+    return f"a near-duplicate of {twin[0]} (similarity {twin[1]:.2f})" if twin else ""
 
 
 async def reject(state: SynthesisState, runtime: Context) -> Update:
     """Give the candidate up and say why."""
-    rejection = Rejection(candidate=state.planned().candidate, stage=state.stage, reason=state.problem)
+    plan = state.planned()
+    rejection = Rejection(
+        candidate=plan.candidate,
+        stage=state.stage,
+        reason=state.problem,
+        traits=await asyncio.to_thread(Traits.of, plan),
+        reached=state.reached,
+        cpu_s=round(state.cpu_s, 2),
+    )
     return {"rejections": [*state.rejections, rejection]}
 
 
 async def publish(state: SynthesisState, runtime: Context) -> Update:
-    """Move the finished task to its public place, after all lower slots."""
-    plan, order = state.planned(), runtime.context.workshop().order
-    if order is not None:
-        await order.turn(state.slot)
+    """Move the finished task to its public place."""
+    plan = state.planned()
     await asyncio.to_thread(_publish, await _work(state, runtime), plan.task_id)
-    return {"outcome": "published", "task_id": plan.task_id}
+    return {"outcome": "published", "task_id": plan.task_id, "reached": "published"}
 
 
 async def discard(state: SynthesisState, runtime: Context) -> Update:
     """Give the slot up: its draws are used."""
     await asyncio.to_thread(shutil.rmtree, await _work(state, runtime), ignore_errors=True)
     return {"outcome": "discarded"}
+
+
+async def _metered(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
+    """What a function returns, run in a thread, and the CPU seconds it took there."""
+
+    def run() -> tuple[T, float]:
+        start = time.thread_time()
+        return function(*args, **kwargs), time.thread_time() - start
+
+    return await asyncio.to_thread(run)
 
 
 async def _work(state: SynthesisState, runtime: Context) -> Path:

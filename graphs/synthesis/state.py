@@ -18,21 +18,31 @@ from pydantic import BaseModel, Field, PrivateAttr
 
 from sandmle.agents.roles import Role, TaskPlan
 from sandmle.eval.acceptance import Calibration
+from sandmle.graphs.synthesis.traits import Reached, Traits
 from sandmle.graphs.synthesis.workshop import Workshop
 from sandmle.record import Record, sha256_json
+from sandmle.task import Modality
 
 __all__ = ["Rejection", "Stage", "SynthesisContext", "SynthesisState"]
 
-Stage = Literal["thresholds", "evaluator", "brief", "verification"]
+Stage = Literal["thresholds", "evaluator", "brief", "verification", "novelty"]
 Route = Literal["onward", "retry", "reject"]
 
 
 class Rejection(Record):
-    """A candidate that was given up, at which check, and why."""
+    """A candidate that was given up, at which check, and why.
+
+    Attributes:
+        reached: how far it came.
+        cpu_s: CPU seconds spent on it.
+    """
 
     candidate: int
     stage: Stage
     reason: str
+    traits: Traits
+    reached: Reached
+    cpu_s: float
 
 
 class SynthesisState(BaseModel):
@@ -45,10 +55,14 @@ class SynthesisState(BaseModel):
         problem: what the last check found wrong; empty if nothing.
         calibration: the measured scores of the current candidate.
         route: where the last check sends the candidate.
+        reached: how far the current candidate came.
+        discoverable: whether the search found enough of the current candidate's rule; None before it was judged.
+        cpu_s: CPU seconds spent on the current candidate, in sandboxes and on probes.
     """
 
     seed: str = Field(default="iris", description="Id of a seed (see `sandmle seeds list`), or path of a seed folder")
     slot: int = Field(default=0, ge=0, description="Place in the batch")
+    modality: Modality | None = Field(default=None, description="Modality of the task; the seed's own if empty")
     draws: int = 0
     plan: TaskPlan | None = None
     attempts: dict[Role, int] = Field(default_factory=dict)
@@ -56,6 +70,9 @@ class SynthesisState(BaseModel):
     stage: Stage = "thresholds"
     calibration: Calibration | None = None
     route: Route = "onward"
+    reached: Reached = "drawn"
+    discoverable: bool | None = None
+    cpu_s: float = 0.0
     rejections: list[Rejection] = Field(default_factory=list)
     outcome: Literal["published", "discarded"] | None = None
     task_id: str | None = None
@@ -80,7 +97,10 @@ class SynthesisContext(BaseModel):
     batch_seed: int = Field(default=0, ge=0, description="Seed of the batch; fixes every task")
     team: Literal["procedural"] = Field(default="procedural", description="Who plays the roles")
     n_train: int = Field(default=200, ge=50, le=1000, description="Training rows of a task")
-    n_test: int = Field(default=2000, ge=500, le=20000, description="Hidden test rows of a task")
+    n_test: int | None = Field(
+        default=None, ge=500, le=20000, description="Hidden test rows of a task; what suits its kind if empty"
+    )
+    mix: str = Field(default="seed", description="Modalities of a batch: seed, paper, even, or such as image=2,text=1")
     max_draws: int = Field(default=8, ge=1, description="Candidates a slot may draw before it is given up")
     max_attempts: int = Field(default=3, ge=0, description="How often a role may mend its work on one candidate")
 

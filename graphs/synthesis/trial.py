@@ -3,9 +3,11 @@
 Folder of a trial:
     redraw-0 .. redraw-2     public files with one training redraw each; the hidden test rows are the same
     private                  answers.csv and bayes.csv
-    predictions              <rung>-<redraw>.csv and search-<redraw>.csv, as the scripts wrote them
+    predictions              <rung>-<redraw>.csv and search-<ideas>.csv, as the scripts wrote them
+    features                 train.csv and test.csv: the search's numeric features, where it has any
+    cpu_seconds.json         of every rung, the largest of its redraws
 
-A function that runs scripts returns a problem for whoever wrote them, empty if all is well.
+A function that runs scripts returns a ``Ran``: the problem for whoever wrote them, empty if all is well.
 """
 
 from __future__ import annotations
@@ -18,69 +20,117 @@ from pathlib import Path
 
 import pandas as pd
 
-from sandmle.agents.roles import BASELINE_RUNGS, TaskPlan
+from sandmle.agents.roles import TaskPlan
 from sandmle.agents.scripts import ScriptJob, ScriptResult, run_scripts
-from sandmle.eval.acceptance import MAX_IDEAS, Evidence, search_script
+from sandmle.eval.acceptance import MAX_IDEAS, Evidence, describe_files
+from sandmle.eval.acceptance.search import search_script
 from sandmle.eval.grading import InvalidSubmission, read_answers, read_submission
-from sandmle.eval.metrics import Array, get_metric
+from sandmle.eval.metrics import Values, get_metric
+from sandmle.graphs.synthesis.bundle import PACK, Files, pack_job, read_bundle, write_files
+from sandmle.record import Record
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxSpec
 from sandmle.task import TaskLimits
 
-__all__ = ["DATA_FILES", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
+__all__ = ["DATA_FILES", "Ran", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
 
-TEST_FILES = ("public/test.csv", "private/answers.csv", "private/bayes.csv")
-DATA_FILES = ("public/train.csv", "public/sample_submission.csv", *TEST_FILES)
+DATA_FILES = (
+    "public/train.csv",
+    "public/test.csv",
+    "public/sample_submission.csv",
+    "private/answers.csv",
+    "private/bayes.csv",
+)
 MAX_FILE = 64 << 20
+IDEAS = (1, 4, 16, MAX_IDEAS)
+"""How many ideas the search tries; the last one decides on discoverability."""
 MODELLING = ("pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.model_selection", "sklearn.svm")
 
 
-async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> str:
+class Ran(Record):
+    """What came of running scripts: ``problem`` for whoever wrote them, and the CPU seconds of all."""
+
+    problem: str = ""
+    cpu_s: float = 0.0
+
+
+async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> Ran:
     """Run the generator once per training redraw, and the first one again; keep what it wrote.
 
-    Equal seeds must give equal bytes, and the hidden test rows may depend on the test seed alone.
+    Equal seeds must give equal bytes, and what is not of the training rows may depend on the test seed alone.
     """
     redraws = [(f"redraw-{index}", seed) for index, seed in enumerate(plan.train_seeds)]
-    again = ("again", plan.train_seeds[0])
-    jobs = [
-        ScriptJob(name=name, script="generate.py", args=_generator_args(plan, seed, name))
-        for name, seed in (*redraws, again)
-    ]
-    found: dict[tuple[str, str], bytes] = {}
+    runs = [*redraws, ("again", plan.train_seeds[0])]
+    jobs = [ScriptJob(name=name, script="generate.py", args=_generator_args(plan, seed, name)) for name, seed in runs]
     async with await backend.create(SandboxSpec()) as sandbox:
         await sandbox.write("generate.py", await asyncio.to_thread(generator.read_bytes))
-        if problem := _first_failure(await run_scripts(sandbox, jobs, preload=("pandas",))):
-            return problem
-        for job in jobs:
-            for name in DATA_FILES:
-                try:
-                    found[job.name, name] = await sandbox.read(f"{job.name}/{name}", max_bytes=MAX_FILE)
-                except (FileNotFoundError, ValueError) as error:
-                    return f"generate.py wrote no usable {name}: {error}"
-    if any(found["redraw-0", name] != found["again", name] for name in DATA_FILES):
+        await sandbox.write("pack.py", PACK.encode())
+        packing = [pack_job(name) for name, _ in runs]
+        results = await run_scripts(sandbox, [*jobs, *packing], preload=("pandas", *plan.preload))
+        cpu_s = sum(result.cpu_s for result in results.values())
+        if problem := _first_failure(results):
+            return Ran(problem=problem, cpu_s=cpu_s)
+        try:
+            first, *others = [await read_bundle(sandbox, name) for name, _ in runs]
+        except (FileNotFoundError, ValueError) as error:
+            return Ran(problem=f"generate.py wrote no usable files: {error}", cpu_s=cpu_s)
+    if problem := _data_problem(first, others.pop(), others):
+        return Ran(problem=problem, cpu_s=cpu_s)
+    await asyncio.to_thread(_keep_data, trial, [first, *others])
+    return Ran(cpu_s=cpu_s)
+
+
+def _data_problem(first: Files, again: Files, others: Sequence[Files]) -> str:
+    if missing := [name for name in DATA_FILES if name not in first]:
+        return f"generate.py wrote no {missing[0]}"
+    if first != again:
         return "generate.py writes other bytes when it runs again with the same seeds"
-    if any(found["redraw-0", name] != found[redraw, name] for name in TEST_FILES for redraw, _ in redraws):
+    if any(_hidden_part(first) != _hidden_part(other) for other in others):
         return "generate.py gives other test rows when only --train-seed changes"
-    kept = {
-        trial / (redraw if name.startswith("public/") else "private") / name.partition("/")[2]: found[redraw, name]
-        for redraw, _ in redraws
-        for name in DATA_FILES
-    }
-    await asyncio.to_thread(_write_files, kept)
     return ""
 
 
-async def run_baselines(backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path) -> str:
+def _hidden_part(files: Files) -> dict[str, bytes]:
+    """All that may not depend on the training rows."""
+    own = ("public/train.", "public/train_", "public/sample_submission.")
+    return {name: data for name, data in files.items() if not name.startswith(own)}
+
+
+def _keep_data(trial: Path, redraws: Sequence[Files]) -> None:
+    for index, files in enumerate(redraws):
+        parts: dict[str, dict[str, bytes]] = {"public": {}, "private": {}}
+        for name, data in files.items():
+            part, _, rest = name.partition("/")
+            parts[part][rest] = data
+        write_files(trial / f"redraw-{index}", parts["public"], same_as=trial / "redraw-0" if index else None)
+        if index == 0:
+            write_files(trial / "private", parts["private"])
+
+
+async def run_baselines(backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path) -> Ran:
     """Run every rung on every training redraw, and the discoverability search on the published one."""
     redraws = range(len(plan.train_seeds))
-    jobs = [_on_redraw(rung, f"baselines/{rung}.py", index) for rung in BASELINE_RUNGS for index in redraws]
-    facts = {**plan.submission.model_dump(mode="json"), "target": plan.target, "metric": plan.metric}
-    jobs.append(_on_redraw("search", "search.py", 0, json.dumps(facts), str(MAX_IDEAS)))
+    jobs = [_on_redraw(f"{rung}-{index}", f"baselines/{rung}.py", index) for rung in plan.rungs for index in redraws]
+    facts = {
+        **plan.submission.model_dump(mode="json"),
+        "target": plan.target,
+        "metric": plan.metric,
+        "problem_type": plan.problem_type,
+    }
+    search = _on_redraw("search", "search.py", 0, json.dumps(facts), ",".join(map(str, IDEAS)))
     inputs = {f"data/{index}": trial / f"redraw-{index}" for index in redraws}
     async with await backend.create(SandboxSpec(inputs={**inputs, "baselines": baselines})) as sandbox:
         await sandbox.write("search.py", search_script().encode())
-        if problem := _first_failure(await run_scripts(sandbox, jobs, preload=MODELLING)):
-            return problem
-        return await _keep_submissions(sandbox, jobs, trial / "predictions")
+        results = await run_scripts(sandbox, [*jobs, search], preload=(*MODELLING, *plan.preload))
+        cpu_s = sum(result.cpu_s for result in results.values())
+        if problem := _first_failure(results):
+            return Ran(problem=problem, cpu_s=cpu_s)
+        wanted = {f"predictions/{job.name}.csv": f"{job.folder}/submission.csv" for job in jobs}
+        wanted |= {f"predictions/search-{ideas}.csv": f"{search.folder}/submission-{ideas}.csv" for ideas in IDEAS}
+        wanted |= {f"features/{split}.csv": f"{search.folder}/features-{split}.csv" for split in ("train", "test")}
+        problem = await _keep(sandbox, wanted, trial)
+    seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
+    await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
+    return Ran(problem=problem, cpu_s=cpu_s)
 
 
 async def run_evaluator(
@@ -112,56 +162,56 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
     metric, form = get_metric(plan.metric), plan.submission
     key = read_answers(trial / "private" / "answers.csv", form)
 
-    def read(path: Path) -> Array:
+    def read(path: Path) -> Values:
         try:
             return read_submission(path, form, key, domain=metric.domain)
         except InvalidSubmission as fault:
             raise InvalidSubmission(fault.code, f"{path.stem}: {fault.detail}") from fault
 
-    redraws = range(len(plan.train_seeds))
-    predictions = trial / "predictions"
-    public = trial / "redraw-0"
+    predictions, public, features = trial / "predictions", trial / "redraw-0", trial / "features"
+    train, test = pd.read_csv(public / "train.csv"), pd.read_csv(public / "test.csv")
+    searches = {ideas: (read(predictions / f"search-{ideas}.csv"),) for ideas in IDEAS}
     return Evidence(
         metric=metric,
         submission=form,
-        train=pd.read_csv(public / "train.csv"),
-        test=pd.read_csv(public / "test.csv"),
-        sample=pd.read_csv(public / "sample_submission.csv"),
+        train=train,
+        test=test,
+        sample=pd.read_csv(public / "sample_submission.csv", keep_default_na=False),
         truth=key.truth,
         private=key.private,
         predictions={
-            rung: tuple(read(predictions / f"{rung}-{index}.csv") for index in redraws) for rung in BASELINE_RUNGS
+            rung: tuple(read(predictions / f"{rung}-{index}.csv") for index in range(len(plan.train_seeds)))
+            for rung in plan.rungs
         },
         bayes=read(trial / "private" / "bayes.csv"),
-        search=tuple(read(path) for path in sorted(predictions.glob("search-*.csv"))),
+        search=searches[MAX_IDEAS],
+        searches=searches,
+        features=(pd.read_csv(features / "train.csv"), pd.read_csv(features / "test.csv")),
+        files=describe_files(public, train, test),
+        cpu_seconds=json.loads((trial / "cpu_seconds.json").read_bytes()),
         target=plan.target,
         seed=plan.test_seed,
+        declared_shift=plan.declared_shift,
     )
 
 
-async def _keep_submissions(sandbox: Sandbox, jobs: Sequence[ScriptJob], predictions: Path) -> str:
+async def _keep(sandbox: Sandbox, wanted: Mapping[str, str], trial: Path) -> str:
+    """Copy files out of a sandbox into the trial: path there by path here."""
     found = {}
-    for job in jobs:
+    for target, source in wanted.items():
         try:
-            path = predictions / f"{job.name}.csv"
-            found[path] = await sandbox.read(f"{job.folder}/submission.csv", max_bytes=MAX_FILE)
+            found[target] = await sandbox.read(source, max_bytes=MAX_FILE)
         except (FileNotFoundError, ValueError) as error:
-            return f"{job.script} left no usable submission.csv: {error}"
-    await asyncio.to_thread(_write_files, found)
+            return f"no usable {source.removeprefix('runs/')}: {error}"
+    await asyncio.to_thread(write_files, trial, found)
     return ""
-
-
-def _write_files(contents: Mapping[Path, bytes]) -> None:
-    for path, data in contents.items():
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(data)
 
 
 def _on_redraw(name: str, script: str, index: int, *args: str) -> ScriptJob:
     return ScriptJob(
-        name=f"{name}-{index}",
+        name=name,
         script=script,
-        folder=f"runs/{name}-{index}",
+        folder=f"runs/{name}",
         input=f"data/{index}",
         args=args,
         cpu_seconds=TaskLimits().step_seconds,

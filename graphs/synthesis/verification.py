@@ -14,7 +14,7 @@ from typing import Literal
 
 import pandas as pd
 
-from sandmle.agents.roles import BASELINE_RUNGS, TaskPlan
+from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance import Acceptance, Calibration, Verdict, accept
 from sandmle.eval.acceptance.brief import check_brief
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
@@ -39,16 +39,17 @@ __all__ = [
 ]
 
 RANDOM_SUBMISSIONS = 20
-VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn")
+VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn", "scipy", "pillow")
 
 
 def lay_out_data(runs: Path, task: Path) -> None:
     """Put the data of the first redraw where the task has them."""
-    public, private = task / "prepared" / "public", task / "prepared" / "private"
-    for source, target in ((runs / "redraw-0", public), (runs / "private", private)):
-        target.mkdir(parents=True, exist_ok=True)
-        for path in source.iterdir():
-            shutil.copyfile(path, target / path.name)
+    for source, target in (
+        (runs / "redraw-0", task / "prepared/public"),
+        (runs / "private", task / "prepared/private"),
+    ):
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(runs / source, target)
 
 
 async def check_evaluator(
@@ -65,7 +66,7 @@ async def check_evaluator(
 def _probing_submissions(plan: TaskPlan, runs: Path, task: Path) -> list[bytes]:
     form = plan.submission
     sample = pd.read_csv(task / "prepared" / "public" / "sample_submission.csv")
-    baselines = [(runs / "predictions" / f"{rung}-0.csv").read_bytes() for rung in BASELINE_RUNGS]
+    baselines = [(runs / "predictions" / f"{rung}-0.csv").read_bytes() for rung in plan.rungs]
     domain = get_metric(plan.metric).domain
     drawn = random_submissions(sample, form, RANDOM_SUBMISSIONS, plan.test_seed, domain)
     return [*baselines, *drawn, *bad_submissions(sample, form).values()]

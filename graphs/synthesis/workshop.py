@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Self
 
 from sandmle.agents.procedural.team import ProceduralTeam
 from sandmle.agents.roles import Team
+from sandmle.graphs.synthesis.novelty import NoveltyIndex
 from sandmle.sandboxes import LocalBackend, SandboxBackend
 
 if TYPE_CHECKING:
@@ -40,11 +41,12 @@ class CommitOrder:
 
 @dataclass
 class Workshop:
-    """Team, sandboxes and the order of publishing; ``order`` is None where a single slot runs on its own."""
+    """Team, sandboxes, the order of publishing (None where a single slot runs on its own), and what is published."""
 
     team: Team
     backend: SandboxBackend
     order: CommitOrder | None = field(default=None)
+    novelty: NoveltyIndex = field(default_factory=NoveltyIndex)
 
     @classmethod
     def open(cls, context: SynthesisContext, *, jobs: int | None = None, order: CommitOrder | None = None) -> Self:

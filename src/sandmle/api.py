@@ -44,7 +44,8 @@ def agenerate_tasks(
     seed: int = 0,
     jobs: int | None = None,
     n_train: int = 200,
-    n_test: int = 2000,
+    n_test: int | None = None,
+    mix: str = "seed",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Task, None]:
     """Make tasks from seeds and yield each when it is published, in order; an interrupted batch goes on.
@@ -56,7 +57,8 @@ def agenerate_tasks(
         seed: seed of the batch, >= 0; with equal settings it fixes every byte.
         jobs: sandbox steps at once, >= 1; by default one per core.
         n_train: training rows of a task, 50 to 1,000.
-        n_test: hidden test rows of a task, 500 to 20,000.
+        n_test: hidden test rows of a task, 500 to 20,000; None for what suits its kind (2,000 for tables).
+        mix: modalities: ``seed``, ``paper``, ``even``, or weights such as ``image=2,tabular=1``.
         on_progress: called for every node of the graph that ends.
 
     Raises:
@@ -67,7 +69,7 @@ def agenerate_tasks(
 
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs must be at least 1, not {jobs}")
-    batch = Batch.open(Path(out), seeds, n=n, seed=seed, n_train=n_train, n_test=n_test)
+    batch = Batch.open(Path(out), seeds, n=n, seed=seed, n_train=n_train, n_test=n_test, mix=mix)
     return _published(batch, n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
 
 
@@ -91,13 +93,14 @@ def generate_tasks(
     seed: int = 0,
     jobs: int | None = None,
     n_train: int = 200,
-    n_test: int = 2000,
+    n_test: int | None = None,
+    mix: str = "seed",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Task]:
     """``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed."""
     return _iterate(
         agenerate_tasks(
-            seeds, n, out=out, seed=seed, jobs=jobs, n_train=n_train, n_test=n_test, on_progress=on_progress
+            seeds, n, out=out, seed=seed, jobs=jobs, n_train=n_train, n_test=n_test, mix=mix, on_progress=on_progress
         )
     )
 

@@ -15,7 +15,19 @@ from pathlib import Path
 
 from sandmle.errors import BadInput, EnvironmentProblem
 
-__all__ = ["disk_errors", "folder_lock", "hash_tree", "publish_folder", "sha256_file", "write_bytes", "write_text"]
+__all__ = [
+    "PUBLIC_TIME",
+    "disk_errors",
+    "folder_lock",
+    "hash_tree",
+    "publish_folder",
+    "sha256_file",
+    "write_bytes",
+    "write_text",
+]
+
+PUBLIC_TIME = 1_704_067_200
+"""Modification time of every file that an agent sees, in seconds: a clock must not tell of labels."""
 
 
 @contextmanager

@@ -1,6 +1,21 @@
 """The typed grammar of hidden rules: terms, one file a family, and the rule that weighs them."""
 
-from sandmle.agents.procedural.rules._rule import HiddenRule, Link, Signal, draw_signal
+from sandmle.agents.procedural.rules._draw import NOISE, draw_rule
+from sandmle.agents.procedural.rules._rule import HiddenRule, Part, RuleGrammar, Signal, draw_signal
 from sandmle.agents.procedural.rules._term import Term, term_kinds
 
-__all__ = ["HiddenRule", "Link", "Signal", "Term", "draw_signal", "term_kinds"]
+__all__ = [
+    "NOISE",
+    "AnyRule",
+    "HiddenRule",
+    "Part",
+    "RuleGrammar",
+    "Signal",
+    "Term",
+    "draw_rule",
+    "draw_signal",
+    "term_kinds",
+]
+
+AnyRule = HiddenRule
+"""Every kind of rule; they share ``link``, ``terms``, ``primitives``, ``readable``, ``louder`` and ``easier``."""

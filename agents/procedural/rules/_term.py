@@ -8,6 +8,7 @@ Vocabulary:
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import ClassVar, Literal, Self, TypeVar
 
 import numpy as np
@@ -21,28 +22,32 @@ Generator = np.random.Generator
 T = TypeVar("T")
 
 
-class Term(Record):
-    """Base of every kind of term. ``share`` says which part of the rule it can play."""
+class Term(Record, ABC):
+    """Base of every kind of term. ``share`` says which part of a table's rule it can play."""
 
     share: ClassVar[Literal["easy", "hidden"]]
     kind: str
 
+    @abstractmethod
     def columns(self) -> tuple[str, ...]:
         """The columns it reads."""
-        raise NotImplementedError
 
+    @abstractmethod
     def source(self) -> str:
         """The numpy expression that computes it; shape (n,)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def readable(self) -> str:
         """The same for people."""
-        raise NotImplementedError
+
+    def complexity(self) -> float:
+        """How hard the term is to think of, in [0, 1]: main effects little, others by how many columns they join."""
+        return 0.2 if self.share == "easy" else min(0.25 + 0.25 * len(self.columns()), 1.0)
 
     @classmethod
+    @abstractmethod
     def draw(cls, rng: Generator, schema: TableSchema) -> Self | None:
         """A random term of this kind over ``schema``; None if the schema lacks the columns it needs."""
-        raise NotImplementedError
 
 
 _KINDS: dict[str, type[Term]] = {}
@@ -57,9 +62,9 @@ def register(kind: type[Term]) -> type[Term]:
     return kind
 
 
-def term_kinds(share: Literal["easy", "hidden"]) -> tuple[type[Term], ...]:
-    """All kinds for one part of the rule, sorted by name."""
-    return tuple(kind for _, kind in sorted(_KINDS.items()) if kind.share == share)
+def term_kinds(share: Literal["easy", "hidden"] | None = None) -> tuple[type[Term], ...]:
+    """All kinds, or those that ``share`` names, sorted by name."""
+    return tuple(kind for _, kind in sorted(_KINDS.items()) if share in (None, kind.share))
 
 
 def pick(rng: Generator, items: tuple[T, ...], count: int) -> tuple[T, ...] | None:

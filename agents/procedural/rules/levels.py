@@ -7,7 +7,7 @@ from typing import Literal, Self
 from sandmle.agents.procedural.rules._term import Generator, Term, pick, register
 from sandmle.agents.procedural.schema import Scaled, TableSchema
 
-__all__ = ["HiddenGroup", "LevelOptimum", "LevelSlope", "Season", "Weekday"]
+__all__ = ["HiddenGroup", "LevelOptimum", "LevelSlope", "Season", "Weekday", "halves"]
 
 
 @register
@@ -34,7 +34,7 @@ class LevelSlope(Term):
         numeric, level = pick(rng, schema.numeric(), 1), pick(rng, schema.categorical(), 1)
         if not numeric or not level:
             return None
-        return cls(x=numeric[0].scaled(), by=level[0].name, signs=_halves(rng, level[0].levels))
+        return cls(x=numeric[0].scaled(), by=level[0].name, signs=halves(rng, level[0].levels))
 
 
 @register
@@ -62,7 +62,7 @@ class LevelOptimum(Term):
         level = pick(rng, tuple(c for c in schema.categorical() if len(c.levels) <= 6), 1)
         if not numeric or not level:
             return None
-        best = {name: 0.9 * sign for name, sign in _halves(rng, level[0].levels).items()}
+        best = {name: 0.9 * sign for name, sign in halves(rng, level[0].levels).items()}
         return cls(x=numeric[0].scaled(), by=level[0].name, best=best)
 
 
@@ -89,7 +89,7 @@ class HiddenGroup(Term):
         chosen = pick(rng, tuple(c for c in schema.categorical() if len(c.levels) >= 8), 1)
         if not chosen:
             return None
-        positive = tuple(level for level, sign in _halves(rng, chosen[0].levels).items() if sign > 0)
+        positive = tuple(level for level, sign in halves(rng, chosen[0].levels).items() if sign > 0)
         return cls(column=chosen[0].name, members=positive)
 
 
@@ -148,7 +148,7 @@ class Weekday(Term):
         return cls(x=numeric[0].scaled(), column=date[0].name, days=days)
 
 
-def _halves(rng: Generator, levels: tuple[str, ...]) -> dict[str, float]:
+def halves(rng: Generator, levels: tuple[str, ...]) -> dict[str, float]:
     """+1 for a random half of the levels, -1 for the other."""
     chosen = {int(index) for index in rng.permutation(len(levels))[: (len(levels) + 1) // 2]}
     return {level: 1.0 if index in chosen else -1.0 for index, level in enumerate(levels)}

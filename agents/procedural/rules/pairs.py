@@ -8,10 +8,10 @@ from typing import Literal, Self
 from sandmle.agents.procedural.rules._term import Generator, Term, pick, register, tidy
 from sandmle.agents.procedural.schema import Scaled, TableSchema
 
-__all__ = ["Difference", "Extreme", "Gate", "Interaction", "Ratio", "SignAgreement"]
+__all__ = ["Difference", "Extreme", "Gate", "Interaction", "Pair", "Ratio", "SignAgreement"]
 
 
-class _Pair(Term):
+class Pair(Term):
     """Two numeric columns."""
 
     share = "hidden"
@@ -32,7 +32,7 @@ class _Pair(Term):
 
 
 @register
-class Interaction(_Pair):
+class Interaction(Pair):
     """The product of two columns."""
 
     kind: Literal["interaction"] = "interaction"
@@ -45,7 +45,7 @@ class Interaction(_Pair):
 
 
 @register
-class Difference(_Pair):
+class Difference(Pair):
     """How far two columns are apart, whichever is larger."""
 
     kind: Literal["difference"] = "difference"
@@ -58,7 +58,7 @@ class Difference(_Pair):
 
 
 @register
-class Extreme(_Pair):
+class Extreme(Pair):
     """The worse of two columns in absolute terms."""
 
     kind: Literal["extreme"] = "extreme"
@@ -71,7 +71,7 @@ class Extreme(_Pair):
 
 
 @register
-class SignAgreement(_Pair):
+class SignAgreement(Pair):
     """Whether two columns lie on the same side of their cut points (an exclusive or)."""
 
     kind: Literal["sign_agreement"] = "sign_agreement"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import Literal, Self
 
 from sandmle.agents.procedural.rules._term import Generator, Term, pick, register, tidy
@@ -25,8 +26,8 @@ class _Single(Term):
         return cls(x=chosen[0].scaled(), **cls._parameters(rng)) if chosen else None
 
     @classmethod
-    def _parameters(cls, rng: Generator) -> dict[str, float]:
-        raise NotImplementedError
+    @abstractmethod
+    def _parameters(cls, rng: Generator) -> dict[str, float]: ...
 
 
 @register

@@ -18,21 +18,35 @@ DEFAULT_SEEDS = "breast-cancer,wine,iris,digits,diabetes"
 
 
 def synthesize_command(
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder that gets the tasks.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="Folder that gets the tasks.")] = Path("tasks"),
     seeds: Annotated[
-        str, typer.Option("--seeds", metavar="ID,...", help="Seeds that take turns: ids, folders, or all.")
-    ] = DEFAULT_SEEDS,
+        str | None,
+        typer.Option(
+            "--seeds",
+            metavar="ID,...",
+            help=f"Seeds that take turns: ids, folders, paper, bundled or all. Default: {DEFAULT_SEEDS}, and paper with --mix.",
+            show_default=False,
+        ),
+    ] = None,
+    mix: Annotated[
+        str,
+        typer.Option("--mix", metavar="NAME|WEIGHTS", help="Modalities: seed, paper, even, or such as image=2,text=1."),
+    ] = "seed",
     n: Annotated[int, typer.Option("--n", help="Tasks to make, from 1; a larger number extends a batch.")] = 8,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the batch, from 0: fixes every byte.")] = 0,
     jobs: Annotated[str, typer.Option("--jobs", metavar="N|auto", help="Sandbox steps at once.")] = "auto",
     n_train: Annotated[int, typer.Option("--n-train", help="Training rows of a task, 50 to 1000.")] = 200,
-    n_test: Annotated[int, typer.Option("--n-test", help="Hidden test rows of a task, 500 to 20000.")] = 2000,
+    n_test: Annotated[
+        int | None,
+        typer.Option("--n-test", help="Hidden test rows, 500 to 20000; by default what suits the kind of task."),
+    ] = None,
 ) -> None:
     """Make verified tasks. The same command goes on with an interrupted batch; equal settings give equal bytes."""
     from sandmle.graphs.synthesis import Batch
 
     at_once = parse_jobs(jobs)
-    batch = Batch.open(out, [seeds], n=n, seed=seed, n_train=n_train, n_test=n_test)
+    chosen = seeds or (DEFAULT_SEEDS if mix == "seed" else f"{DEFAULT_SEEDS},paper")
+    batch = Batch.open(out, [chosen], n=n, seed=seed, n_train=n_train, n_test=n_test, mix=mix)
     try:
         records = make_tasks(batch, n, at_once)
     except KeyboardInterrupt:

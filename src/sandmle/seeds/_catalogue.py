@@ -7,6 +7,7 @@ from difflib import get_close_matches
 from pathlib import Path
 
 from sandmle.errors import BadInput
+from sandmle.seeds._competitions import competition_seeds
 from sandmle.seeds._record import Seed
 from sandmle.seeds._shelf import added_seeds
 from sandmle.seeds.bundled import bundled_seeds, install_hint, is_at_hand
@@ -15,12 +16,14 @@ __all__ = ["get_seed", "list_seeds", "missing_install", "select_seeds"]
 
 
 def list_seeds() -> list[Seed]:
-    """All seeds: the bundled ones (also where their data are not installed), then the added ones by id.
+    """All seeds: bundled ones (also where their data are not installed), added ones by id, then the paper's others.
 
     Raises:
         BadInput: the file that remembers added seeds is broken.
     """
-    return [*bundled_seeds(), *added_seeds()]
+    known = [*bundled_seeds(), *added_seeds()]
+    ids = {seed.id for seed in known}
+    return [*known, *(seed for seed in competition_seeds() if seed.id not in ids)]
 
 
 def get_seed(seed_id: str) -> Seed:
@@ -49,7 +52,8 @@ def select_seeds(ids: Sequence[str]) -> list[Seed]:
 
     Args:
         ids: each an id, several ids with commas between, ``all`` (every seed but those whose data are not installed),
-            ``bundled`` (the bundled ones of these) or the path of a folder seed, which need not have been added.
+            ``bundled`` (the bundled ones of these), ``paper`` (the competitions that the paper starts from) or the path
+            of a folder seed, which need not have been added.
 
     Raises:
         BadInput: nothing is named, an id is unknown, or a folder is no seed.
@@ -65,6 +69,9 @@ def select_seeds(ids: Sequence[str]) -> list[Seed]:
 
 
 def _named(word: str) -> list[Seed]:
+    if word == "paper":
+        paper = {seed.id for seed in competition_seeds()}
+        return [seed for seed in list_seeds() if seed.id in paper]
     if word in ("all", "bundled"):
         usable = [seed for seed in list_seeds() if missing_install(seed) is None]
         return [seed for seed in usable if word == "all" or seed.source == "bundled"]

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sandmle.canary import CANARY_COLUMN, canary
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, SandmleError
 from sandmle.files import disk_errors, hash_tree, publish_folder, write_text
 from sandmle.record import sha256_json
 from sandmle.seeds._metrics import METRICS, MetricFacts
@@ -180,3 +180,5 @@ def _cells(table: SeedTable, submission: SubmissionFormat) -> str:
             return "Each class column is the probability of that class, from 0 to 1; a row sums to 1."
         case "number":
             return f"`{table.target}` is a number."
+        case _:
+            raise SandmleError(f"a real table has no submissions of kind {submission.kind!r}")
