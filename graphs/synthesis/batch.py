@@ -53,7 +53,8 @@ class SlotRecord(VersionedRecord):
 
     Attributes:
         candidates: how many were drawn; all but a published one are among ``rejections``.
-        traits: of the published task, as are ``discoverable`` and ``cpu_s`` (CPU seconds); None without one.
+        traits: of the published task, as are ``discoverable``, ``cpu_s`` (CPU seconds) and ``rung_cpu_s`` (of each
+            baseline, the largest of its redraws); None without one.
     """
 
     slot: int
@@ -65,6 +66,7 @@ class SlotRecord(VersionedRecord):
     traits: Traits | None = None
     discoverable: bool | None = None
     cpu_s: float | None = None
+    rung_cpu_s: dict[str, float] | None = None
 
 
 class Progress(Record):
@@ -289,6 +291,7 @@ class _SlotRunner:
             traits=await asyncio.to_thread(Traits.of, state.planned()) if kept else None,
             discoverable=state.discoverable if kept else None,
             cpu_s=round(state.cpu_s, 2) if kept else None,
+            rung_cpu_s={rung: round(spent, 3) for rung, spent in state.rung_cpu_s.items()} if kept else None,
         )
 
     def _can_go_on(self, state: SynthesisState) -> bool:

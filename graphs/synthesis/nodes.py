@@ -54,7 +54,7 @@ async def data_strategist(state: SynthesisState, runtime: Context) -> Update:
     candidate = state.slot * context.max_draws + state.draws
     plan = await context.workshop().team.strategist.plan(seed, candidate, state.modality)
     fresh: Update = {"attempts": {}, "problem": "", "calibration": None, "reached": "drawn", "discoverable": None}
-    return {"plan": plan, "draws": state.draws + 1, "cpu_s": 0.0, **fresh}
+    return {"plan": plan, "draws": state.draws + 1, "cpu_s": 0.0, "rung_cpu_s": {}, **fresh}
 
 
 async def ml_developer(state: SynthesisState, runtime: Context) -> Update:
@@ -85,7 +85,7 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
     except (InvalidSubmission, MetricUndefined) as fault:
         update = _sent_back(state, runtime, "developer", "thresholds", str(fault))
         return {**update, "calibration": None, "cpu_s": spent}
-    measured: Update = {"calibration": calibration, "cpu_s": spent + used}
+    measured: Update = {"calibration": calibration, "cpu_s": spent + used, "rung_cpu_s": ran.rungs}
     measured["reached"] = how_far(calibration, separable=not problem)
     if problem:
         return {**_sent_back(state, runtime, "developer", "thresholds", problem), **measured}

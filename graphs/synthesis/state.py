@@ -58,6 +58,7 @@ class SynthesisState(BaseModel):
         reached: how far the current candidate came.
         discoverable: whether the search found enough of the current candidate's rule; None before it was judged.
         cpu_s: CPU seconds spent on the current candidate, in sandboxes and on probes.
+        rung_cpu_s: CPU seconds of each baseline, the largest of its redraws.
     """
 
     seed: str = Field(default="iris", description="Id of a seed (see `sandmle seeds list`), or path of a seed folder")
@@ -73,6 +74,7 @@ class SynthesisState(BaseModel):
     reached: Reached = "drawn"
     discoverable: bool | None = None
     cpu_s: float = 0.0
+    rung_cpu_s: dict[str, float] = Field(default_factory=dict)
     rejections: list[Rejection] = Field(default_factory=list)
     outcome: Literal["published", "discarded"] | None = None
     task_id: str | None = None

@@ -19,6 +19,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pandas as pd
+from pydantic import Field
 
 from sandmle.agents.roles import TaskPlan
 from sandmle.agents.scripts import ScriptJob, ScriptResult, run_scripts
@@ -47,10 +48,14 @@ MODELLING = ("pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.mode
 
 
 class Ran(Record):
-    """What came of running scripts: ``problem`` for whoever wrote them, and the CPU seconds of all."""
+    """What came of running scripts: ``problem`` for whoever wrote them, and the CPU seconds of all.
+
+    ``rungs`` are those of each baseline, the largest of its redraws.
+    """
 
     problem: str = ""
     cpu_s: float = 0.0
+    rungs: dict[str, float] = Field(default_factory=dict)
 
 
 async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> Ran:
@@ -106,31 +111,38 @@ def _keep_data(trial: Path, redraws: Sequence[Files]) -> None:
             write_files(trial / "private", parts["private"])
 
 
-async def run_baselines(backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path) -> Ran:
-    """Run every rung on every training redraw, and the discoverability search on the published one."""
+async def run_baselines(
+    backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path, *, searched: bool = True
+) -> Ran:
+    """Run every rung on every training redraw and, where ``searched``, the discoverability search on the first one."""
     redraws = range(len(plan.train_seeds))
     jobs = [_on_redraw(f"{rung}-{index}", f"baselines/{rung}.py", index) for rung in plan.rungs for index in redraws]
+    search = [_search_job(plan)] if searched else []
+    inputs = {f"data/{index}": trial / f"redraw-{index}" for index in redraws}
+    async with await backend.create(SandboxSpec(inputs={**inputs, "baselines": baselines})) as sandbox:
+        await sandbox.write("search.py", search_script().encode())
+        results = await run_scripts(sandbox, [*jobs, *search], preload=(*MODELLING, *plan.preload))
+        cpu_s = sum(result.cpu_s for result in results.values())
+        if problem := _first_failure(results):
+            return Ran(problem=problem, cpu_s=cpu_s)
+        wanted = {f"predictions/{job.name}.csv": f"{job.folder}/submission.csv" for job in jobs}
+        for job in search:
+            wanted |= {f"predictions/search-{ideas}.csv": f"{job.folder}/submission-{ideas}.csv" for ideas in IDEAS}
+            wanted |= {f"features/{split}.csv": f"{job.folder}/features-{split}.csv" for split in ("train", "test")}
+        problem = await _keep(sandbox, wanted, trial)
+    seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
+    await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
+    return Ran(problem=problem, cpu_s=cpu_s, rungs=seconds)
+
+
+def _search_job(plan: TaskPlan) -> ScriptJob:
     facts = {
         **plan.submission.model_dump(mode="json"),
         "target": plan.target,
         "metric": plan.metric,
         "problem_type": plan.problem_type,
     }
-    search = _on_redraw("search", "search.py", 0, json.dumps(facts), ",".join(map(str, IDEAS)))
-    inputs = {f"data/{index}": trial / f"redraw-{index}" for index in redraws}
-    async with await backend.create(SandboxSpec(inputs={**inputs, "baselines": baselines})) as sandbox:
-        await sandbox.write("search.py", search_script().encode())
-        results = await run_scripts(sandbox, [*jobs, search], preload=(*MODELLING, *plan.preload))
-        cpu_s = sum(result.cpu_s for result in results.values())
-        if problem := _first_failure(results):
-            return Ran(problem=problem, cpu_s=cpu_s)
-        wanted = {f"predictions/{job.name}.csv": f"{job.folder}/submission.csv" for job in jobs}
-        wanted |= {f"predictions/search-{ideas}.csv": f"{search.folder}/submission-{ideas}.csv" for ideas in IDEAS}
-        wanted |= {f"features/{split}.csv": f"{search.folder}/features-{split}.csv" for split in ("train", "test")}
-        problem = await _keep(sandbox, wanted, trial)
-    seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
-    await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
-    return Ran(problem=problem, cpu_s=cpu_s)
+    return _on_redraw("search", "search.py", 0, json.dumps(facts), ",".join(map(str, IDEAS)))
 
 
 async def run_evaluator(
