@@ -1,8 +1,8 @@
 """Can the rule be found from what is public?
 
 The search (``sandmle.eval.acceptance.search``, run in a sandbox) cross-validates up to 64 ideas from a library fixed
-beforehand. Where it recovers less than a tenth of the gap from the best generic rung to the informed one, the task is marked and
-kept out of training.
+beforehand. Where it recovers less than a tenth of the gap from the best generic rung to the informed one, the task is
+marked and kept out of training.
 """
 
 from __future__ import annotations

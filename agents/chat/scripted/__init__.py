@@ -7,9 +7,13 @@ script for what it saw, asks for the score, falls back to a simpler script after
     linear      ridge or logistic regression, regularisation by cross-validation
     gbdt        histogram gradient boosting with settings for a few hundred rows
     best        linear, gbdt, a random forest or their mean, chosen by its own cross-validation with the task's metric
+    search      cross-validates 64 ideas of a library fixed beforehand; search-1, search-4 and search-16 as many
     informed    is handed the hidden rule's pipeline; it exists for calibration and is *privileged*
 
-Adding one is adding a file that calls ``register`` (and its name to ``_MODULES``).
+Where there is more than a table, or more to predict than a label, a probability or a number, all of them run the
+search's script, which reads every modality, the simple ones without its ideas.
+
+Adding one is adding a file that calls ``register`` (and its name to ``_NAMES``).
 """
 
 from sandmle.agents.chat.scripted._model import ScriptedChat

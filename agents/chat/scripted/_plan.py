@@ -8,10 +8,13 @@ from functools import cache
 from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
+from pydantic import Field
 
+from sandmle.agents.chat.scripted._facts import classes_of, group_of, natural, top_of
+from sandmle.eval.acceptance.search import search_script
 from sandmle.eval.metrics import get_metric, metric_names
 from sandmle.record import Record
-from sandmle.task import PredictionKind
+from sandmle.task import COLUMN_PER_CLASS, PredictionKind
 
 __all__ = ["PROFILE_MARK", "Plan", "make_plan", "profile_script", "read_profile", "script"]
 
@@ -19,6 +22,8 @@ PROFILE_MARK = "PROFILE "
 """Starts the line of output that holds the profile as JSON."""
 
 _FEW_VALUES = 20
+_PLAIN = ("label", "probability", "class_probabilities", "number")
+_SEARCH = "search-"
 
 
 class Plan(Record):
@@ -28,6 +33,8 @@ class Plan(Record):
         columns: the prediction columns of a submission.
         positive: the class whose probability is asked for, empty unless ``kind`` is ``probability``.
         metric: name of the metric, empty where the description names none that we know.
+        beyond_table: whether there is more than a table, or more to predict than a template can.
+        facts: what the search's script is told.
     """
 
     id_column: str
@@ -36,6 +43,8 @@ class Plan(Record):
     kind: PredictionKind
     positive: str = ""
     metric: str = ""
+    beyond_table: bool = False
+    facts: dict[str, Any] = Field(default_factory=dict)
 
 
 def read_profile(observation: str) -> dict[str, Any] | None:
@@ -54,15 +63,28 @@ def make_plan(profile: dict[str, Any], description: str) -> Plan:
     id_column, *columns = profile["sample_columns"]
     metric = _metric(description)
     kind = get_metric(metric).prediction if metric else _guess_kind(profile, columns)
-    if (kind == "class_probabilities") != (len(columns) > 1):
+    if (kind in COLUMN_PER_CLASS) != (len(columns) > 1):
         metric, kind = "", _guess_kind(profile, columns)
+    positive = _positive(profile, description) if kind == "probability" else ""
     return Plan(
         id_column=id_column,
         target=profile["target"],
         columns=tuple(columns),
         kind=kind,
-        positive=_positive(profile, description) if kind == "probability" else "",
+        positive=positive,
         metric=metric,
+        beyond_table=bool(profile.get("beyond_table")) or kind not in _PLAIN,
+        facts={
+            "id_column": id_column,
+            "target": profile["target"],
+            "kind": kind,
+            "metric": metric,
+            "classes": classes_of(kind, profile, description, positive),
+            "prediction_columns": columns,
+            "group_column": group_of(profile, description) if kind == "relevance" else None,
+            "top": top_of(profile, description, metric) if kind == "ranked_labels" else None,
+            "mask_shape": profile.get("picture_size") if kind == "mask" else None,
+        },
     )
 
 
@@ -72,8 +94,17 @@ def profile_script() -> str:
 
 
 def script(template: str, plan: Plan, seed: int) -> str:
-    """The complete script of a template for a plan."""
-    return _templates().get_template(f"{template}.py.j2").render(**plan.model_dump(), seed=seed)
+    """The complete script of a template for a plan; ``search-<k>``, and what templates can't do, is the search's."""
+    if template.startswith(_SEARCH) or plan.beyond_table:
+        return _search(template, plan)
+    told = plan.model_dump(exclude={"facts", "beyond_table"})
+    return _templates().get_template(f"{template}.py.j2").render(**told, seed=seed)
+
+
+def _search(template: str, plan: Plan) -> str:
+    ideas = template.removeprefix(_SEARCH) if template.startswith(_SEARCH) else ""
+    facts = json.dumps({**plan.facts, "style": "search" if ideas else template})
+    return f"{search_script()}\n\nmain([{facts!r}, {ideas or '0'!r}])\n"
 
 
 @cache
@@ -102,8 +133,13 @@ def _folded(text: str) -> str:
 
 def _guess_kind(profile: dict[str, Any], columns: list[str]) -> PredictionKind:
     """The kind of prediction where the metric doesn't tell it, from the sample submission and the target's values."""
+    words = profile.get("target_words", [])
     if len(columns) > 1:
-        return "class_probabilities"
+        several = any(len(label.split()) > 1 for label in profile["target_values"])
+        named = all(any(column.endswith(word) for word in words) for column in columns)
+        return "label_probabilities" if several and named else "class_probabilities"
+    if profile.get("target_runs") and profile.get("picture_size"):
+        return "mask"
     classes = profile["target_distinct"] <= _FEW_VALUES and (profile["target_integer"] or not profile["target_numeric"])
     if not classes:
         return "number"
@@ -123,12 +159,4 @@ def _positive(profile: dict[str, Any], description: str) -> str:
             return named[0]
     share, total = profile["sample_constant"], sum(counts.values())
     near = [label for label, count in counts.items() if share is not None and abs(count / total - share) < 1e-3]
-    return near[0] if len(near) == 1 else sorted(counts, key=_natural)[-1]
-
-
-def _natural(label: str) -> tuple[bool, float, str]:
-    """Numbers in their order, before words in theirs."""
-    try:
-        return False, float(label), label
-    except ValueError:
-        return True, 0.0, label
+    return near[0] if len(near) == 1 else sorted(counts, key=natural)[-1]

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 __all__ = ["ScriptedPolicy", "get_scripted", "register", "scripted_names"]
 
-_MODULES = ("dummy", "linear", "gbdt", "best", "informed")
+_NAMES = ("dummy", "linear", "gbdt", "best", "search-1", "search-4", "search-16", "search", "informed")
 _POLICIES: dict[str, ScriptedPolicy] = {}
 
 
@@ -66,7 +66,7 @@ def register(policy: ScriptedPolicy) -> ScriptedPolicy:
 
 def scripted_names() -> tuple[str, ...]:
     """The names of all scripted policies, simplest first, without their prefix."""
-    return _MODULES
+    return _NAMES
 
 
 def get_scripted(name: str) -> ScriptedPolicy:
@@ -75,8 +75,8 @@ def get_scripted(name: str) -> ScriptedPolicy:
     Raises:
         BadInput: there is none; lists those there are.
     """
-    if name not in _MODULES:
-        listed = ", ".join(f"scripted:{known}" for known in _MODULES)
+    if name not in _NAMES:
+        listed = ", ".join(f"scripted:{known}" for known in _NAMES)
         raise BadInput(f"unknown policy 'scripted:{name}'; choose from {listed}")
-    import_module(f"sandmle.agents.chat.scripted.{name}")
+    import_module(f"sandmle.agents.chat.scripted.{name.partition('-')[0]}")
     return _POLICIES[name]
