@@ -3,9 +3,9 @@
     python benchmarks/execution_time.py [--sizes 200,2000,20000] [--kinds tabular,text,image] [--json FILE]
 
 One task of every kind is drawn; its generator is run once per size and its baselines ``linear`` and ``trees``
-(features, cross-validated fit, prediction) stand for what an agent runs at a step. Kinds of items that are files stop at
-20,000. Seconds are CPU seconds of a whole cold process, imports included; sizes take turns, so that a busy machine slows
-all of them alike. ``exponent`` is the slope of log seconds over log rows, the imports taken off.
+(features, cross-validated fit, prediction) stand for what an agent runs at a step. Kinds of items that are files stop
+at 20,000. Seconds are CPU seconds of a whole cold process, imports included; sizes take turns, so that a busy machine
+slows all of them alike. ``exponent`` is the slope of log seconds over log rows, the imports taken off.
 
 The SandMLE paper reports a mean of 196.17 s on its seeds' data and 14.31 s on its synthetic tasks. That is other work
 on other machines: it stands beside these figures, not against them.
