@@ -12,28 +12,8 @@ from sandmle.graphs.synthesis import novelty
 from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex, benchmark_overlap, similarity
 from sandmle.seeds import get_seed
 
-WORDS = [
-    "the",
-    "quick",
-    "brown",
-    "fox",
-    "jumps",
-    "over",
-    "the",
-    "lazy",
-    "dog",
-    "while",
-    "seven",
-    "careful",
-    "judges",
-    "measure",
-    "every",
-    "single",
-    "step",
-    "of",
-    "it",
-]
-BRIEF = " ".join(WORDS)
+BRIEF = "the quick brown fox jumps over the lazy dog while seven careful judges measure every single step of it"
+WORDS = BRIEF.split()
 
 
 @pytest.fixture(scope="module")
