@@ -13,7 +13,7 @@ from sandmle.agents.procedural._render import facts, render_to
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.rules import AnyRule
 from sandmle.agents.roles import Feedback, TaskPlan
-from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, MIN_HEADROOM_GAP, Calibration
+from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, Calibration
 
 __all__ = ["ProceduralDeveloper"]
 
@@ -62,7 +62,7 @@ def _retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:
         rule = rule.louder(_within(math.sqrt(AIM_LOSS / (1.0 - informed)), *NOISE_STEPS))
     if not first.separable or generic < AIM_GENERIC / 2:
         rule = rule.easier(_within((1.0 - hidden) * (AIM_Z / max(first.z, 1.0) - 1.0), *EASY_STEPS))
-    elif not second.separable or gap < MIN_HEADROOM_GAP or generic > GENERIC_MAX_HEADROOM:
+    elif not second.separable or gap < AIM_GAP / 2 or generic > GENERIC_MAX_HEADROOM:
         wanted = max(AIM_GAP, gap * AIM_Z / max(second.z, 1.0))
         rule = rule.easier(-_within(hidden * (wanted / max(gap, 0.02) - 1.0), *EASY_STEPS))
         if hidden > MOST_HIDDEN and informed >= INFORMED_MIN_HEADROOM:

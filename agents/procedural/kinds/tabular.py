@@ -9,6 +9,7 @@ import numpy as np
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.kinds._kind import Brief, Factors, PublicColumn, TaskKind, register
 from sandmle.agents.procedural.lexicon import Domain
+from sandmle.agents.procedural.mutations import Mutation, draw_mutations, published
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import Part, RuleGrammar
 from sandmle.agents.procedural.schema import (
@@ -22,7 +23,7 @@ from sandmle.agents.procedural.schema import (
 from sandmle.errors import SandmleError
 from sandmle.task import StructuralDNA
 
-__all__ = ["Tabular", "draw_table", "public_columns"]
+__all__ = ["Tabular", "draw_table", "public_columns", "told"]
 
 
 @register
@@ -39,14 +40,17 @@ class Tabular(TaskKind):
         grammar = RuleGrammar(hidden=Part(share="hidden", count=(1, 2 if two else 3), joint=1))
         return Factors(table=draw_table(rng, domain, dna), grammar=grammar)
 
+    def draw_mutations(self, rng: np.random.Generator, factors: Factors, problem: Problem) -> tuple[Mutation, ...]:
+        """None to three."""
+        return draw_mutations(rng, factors.table, problem)
+
     def brief(self, blueprint: Blueprint) -> Brief:
         """The data dictionary."""
-        domain, columns = blueprint.lexicon(), blueprint.table.columns
-        empty = any(column.missing for column in columns)
+        domain, columns = blueprint.lexicon(), published(blueprint.table, blueprint.mutations).columns
         return Brief(
             item=(domain.entity, domain.entities),
             columns=public_columns(columns),
-            paragraphs=("Some cells are empty: the value was not recorded.",) if empty else (),
+            paragraphs=told(columns, blueprint.mutations),
         )
 
 
@@ -71,6 +75,12 @@ def draw_table(rng: np.random.Generator, domain: Domain, dna: StructuralDNA) -> 
 def public_columns(columns: tuple[Column, ...]) -> tuple[PublicColumn, ...]:
     """The lines of the data dictionary."""
     return tuple(PublicColumn(column.name, _kind_of(column), column.description) for column in columns)
+
+
+def told(columns: tuple[Column, ...], mutations: tuple[Mutation, ...]) -> tuple[str, ...]:
+    """What a brief says of the cells of a table beyond its dictionary."""
+    empty = "Some cells are empty: the value was not recorded." if any(column.missing for column in columns) else ""
+    return tuple(text for text in (empty, *(mutation.words() for mutation in mutations)) if text)
 
 
 def _numeric(rng: np.random.Generator, domain: Domain, count: int, missing: float) -> list[NumericColumn]:

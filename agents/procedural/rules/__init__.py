@@ -3,12 +3,14 @@
 from sandmle.agents.procedural.rules._draw import NOISE, draw_rule
 from sandmle.agents.procedural.rules._rule import HiddenRule, Part, RuleGrammar, Signal, draw_signal
 from sandmle.agents.procedural.rules._term import Term, term_kinds
+from sandmle.agents.procedural.rules.rewrite import RewriteRule
 
 __all__ = [
     "NOISE",
     "AnyRule",
     "HiddenRule",
     "Part",
+    "RewriteRule",
     "RuleGrammar",
     "Signal",
     "Term",
@@ -17,5 +19,5 @@ __all__ = [
     "term_kinds",
 ]
 
-AnyRule = HiddenRule
+AnyRule = HiddenRule | RewriteRule
 """Every kind of rule; they share ``link``, ``terms``, ``primitives``, ``readable``, ``louder`` and ``easier``."""
