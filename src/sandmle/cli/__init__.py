@@ -16,14 +16,18 @@ from typing import Annotated
 import typer
 
 from sandmle import __version__
+from sandmle.cli.card import card_command
 from sandmle.cli.check import check_command
 from sandmle.cli.demo import demo_command
 from sandmle.cli.doctor import doctor_command
 from sandmle.cli.evaluate import eval_command
 from sandmle.cli.grade import grade_command
+from sandmle.cli.readiness import readiness_command
 from sandmle.cli.report import report_command
 from sandmle.cli.seeds import app as seeds_app
 from sandmle.cli.show import show_command
+from sandmle.cli.split import split_command
+from sandmle.cli.suites import app as suites_app
 from sandmle.cli.synthesize import synthesize_command
 from sandmle.errors import SandmleError
 
@@ -70,10 +74,14 @@ app.command("demo")(demo_command)
 app.command("synthesize")(synthesize_command)
 app.command("check")(check_command)
 app.command("show")(show_command)
+app.command("card")(card_command)
+app.command("readiness")(readiness_command)
+app.command("split")(split_command)
 app.command("eval")(eval_command)
 app.command("report")(report_command)
 app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
+app.add_typer(suites_app, name="suites")
 app.command("doctor")(doctor_command)
 
 
