@@ -172,7 +172,7 @@ def series_brief(blueprint: Blueprint, steps: int, category: str) -> Brief:
     domain = blueprint.lexicon()
     medium = series_medium(domain)
     (column,) = (column for column in blueprint.table.categorical() if column.name == category)
-    file = "train_series.csv, test_series.csv"
+    file = "train_series.csv"
     return Brief(
         item=(domain.entity, domain.entities),
         columns=(
@@ -227,13 +227,13 @@ def _column(reading: Reading, channels: tuple[Recorded, ...], steps: int) -> Num
         "end": (-2.4 * unit, 2.4 * unit),
         "period": (4.0, 14.0),
         "cycle_end": (0.0, 1.0),
-        "peaks": (steps / 16, steps / 3.2),
-        "longest_run": (1.0, 11.0),
+        "peaks": (0.095 * steps, 0.2 * steps),
+        "longest_run": (3.0, 9.0),
         "rise_share": (0.25, 0.75),
-        "echo": (-0.9, 0.9),
+        "echo": (-0.75, 0.55),
         "change_point": (0.1, 0.9),
         "delay": (-float(MAX_LAG), float(MAX_LAG)),
-        "together": (0.15, 0.85),
+        "together": (0.25, 0.75),
     }[reading.how]
     shape: Literal["normal", "uniform"] = "normal" if reading.how in ("mean", "trend", "end") else "uniform"
     return NumericColumn(
