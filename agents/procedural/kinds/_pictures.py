@@ -137,12 +137,12 @@ def draw_picture(rng: np.random.Generator, domain: Domain) -> Picture:
 
 def factors_of(picture: Picture) -> tuple[Column, ...]:
     """All factors of such pictures; those of the layout are written with the law that the layout gives them."""
-    bright = (0.5, 0.7) if picture.mark_sign < 0 else (0.32, 0.52)
+    bright = (0.54, 0.74) if picture.mark_sign < 0 else (0.36, 0.54)
     found: list[Column] = [
         _uniform("brightness", "Brightness of the background in the middle", *bright),
         _uniform("slope", "Rise of the background from left to right", -0.12, 0.12),
-        _uniform("vignette", "Fall of the background from the middle to the corners", 0.0, 0.16),
-        _uniform("grain", "Strength of the texture", 0.008, 0.03),
+        _uniform("vignette", "Fall of the background from the middle to the corners", 0.0, 0.22),
+        _uniform("grain", "Strength of the texture", 0.008, 0.04),
         _uniform("grit", "Noise of single pixels", 0.008, 0.028),
         _uniform("depth", "Contrast of the marks", 0.2, 0.32),
     ]
@@ -203,13 +203,13 @@ def picture_files() -> tuple[PublicFile, ...]:
     )
 
 
-def picture_paragraph(domain: Domain, size: int, *, colour: bool) -> str:
+def picture_paragraph(domain: Domain, height: int, width: int, *, colour: bool) -> str:
     """What a picture is, who takes it and how large it is."""
     medium = image_medium(domain)
     mode = "in colour (RGB)" if colour else "in grey"
     return (
-        f"Each picture shows {medium.subject} and was taken by {medium.source}. The pictures are PNG files of {size} by"
-        f" {size} pixels {mode}, 8 bits a channel; paths are relative to the folder of `train.csv`."
+        f"Each picture shows {medium.subject} and was taken by {medium.source}. The pictures are PNG files, {width}"
+        f" pixels wide and {height} high, {mode}, 8 bits a channel; paths are relative to the folder of `train.csv`."
     )
 
 

@@ -65,9 +65,10 @@ class Image(TaskKind):
     def brief(self, blueprint: Blueprint) -> Brief:
         """The column of paths, the folders, and what a picture is."""
         domain, content = blueprint.lexicon(), ImageContent.model_validate(blueprint.content)
+        size = content.picture.size
         return Brief(
             item=(domain.entity, domain.entities),
             columns=(picture_column(domain),),
             files=picture_files(),
-            paragraphs=(picture_paragraph(domain, content.picture.size, colour=content.picture.colour),),
+            paragraphs=(picture_paragraph(domain, size, size, colour=content.picture.colour),),
         )
