@@ -128,8 +128,10 @@ async def run_baselines(
         wanted = {f"predictions/{job.name}.csv": f"{job.folder}/submission.csv" for job in jobs}
         for job in search:
             wanted |= {f"predictions/search-{ideas}.csv": f"{job.folder}/submission-{ideas}.csv" for ideas in IDEAS}
-            wanted |= {f"features/{split}.csv": f"{job.folder}/features-{split}.csv" for split in ("train", "test")}
         problem = await _keep(sandbox, wanted, trial)
+        if searched and plan.modality != "tabular":
+            features = {f"features/{split}.csv": f"runs/search/features-{split}.csv" for split in ("train", "test")}
+            problem = problem or await _keep(sandbox, features, trial)
     seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
     await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
     return Ran(problem=problem, cpu_s=cpu_s, rungs=seconds)
@@ -198,13 +200,26 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
         bayes=read(trial / "private" / "bayes.csv"),
         search=searches[MAX_IDEAS],
         searches=searches,
-        features=(pd.read_csv(features / "train.csv"), pd.read_csv(features / "test.csv")),
+        features=_features(features, train, test, form.id_column),
         files=describe_files(public, train, test),
         cpu_seconds=json.loads((trial / "cpu_seconds.json").read_bytes()),
         target=plan.target,
         seed=plan.test_seed,
         declared_shift=plan.declared_shift,
     )
+
+
+def _features(
+    folder: Path, train: pd.DataFrame, test: pd.DataFrame, id_column: str
+) -> tuple[pd.DataFrame, pd.DataFrame] | None:
+    """The search's features in the order of the tables; None for tables, which show all that they have."""
+    if not folder.exists():
+        return None
+    found = [pd.read_csv(folder / f"{split}.csv", index_col=id_column) for split in ("train", "test")]
+    one, other = (
+        part.loc[table[id_column]].reset_index(drop=True) for part, table in zip(found, (train, test), strict=True)
+    )
+    return one, other
 
 
 async def _keep(sandbox: Sandbox, wanted: Mapping[str, str], trial: Path) -> str:

@@ -24,7 +24,7 @@ def synthesize_command(
         typer.Option(
             "--seeds",
             metavar="ID,...",
-            help=f"Seeds that take turns: ids, folders, paper, bundled or all. Default: {DEFAULT_SEEDS}, and paper with --mix.",
+            help=f"Seeds that take turns: ids, folders, paper, bundled, all. Default: {DEFAULT_SEEDS} (and paper with a mix).",
             show_default=False,
         ),
     ] = None,
@@ -53,6 +53,10 @@ def synthesize_command(
         typer.echo(f"stopped; finished tasks are in {out}: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
     _print_yield(records, out)
+    if any(record.task_id for record in records):
+        from sandmle.graphs.synthesis.card import write_card
+
+        typer.echo(f"dataset card: {write_card(out)}")
 
 
 def parse_jobs(text: str) -> int:
