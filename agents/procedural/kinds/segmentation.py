@@ -1,8 +1,8 @@
 """Masks: which pixels of a picture belong to what the domain asks for; the hidden rule reads fields of single pixels.
 
-The fields are computed from the published pictures. Plain ones show in filters that everyone applies: brightness, colour
-cast, local contrast. Hidden ones need an idea: which way the weave leans, how coarse it is, how far the nearest bright
-spot lies, brightness against the rest of the picture, and the place in the picture together with another field.
+The fields are computed from the published pictures. Plain ones show in filters that everyone applies: brightness,
+colour cast, local contrast. Hidden ones need an idea: which way the weave leans, how coarse it is, how far the nearest
+bright spot lies, brightness against the rest of the picture, and the place in the picture.
 """
 
 from __future__ import annotations
@@ -120,8 +120,8 @@ class Segmentation(TaskKind):
             files=picture_files(),
             paragraphs=(
                 picture_paragraph(domain, *shape, colour=content.colour),
-                f"`{target}` is written as run lengths: pairs of a first pixel and a number of pixels, counted from 1, row"
-                " by row from the upper left corner; `none` is an empty mask.",
+                f"`{target}` is written as run lengths: pairs of a first pixel and a number of pixels, counted from 1,"
+                " row by row from the upper left corner; `none` is an empty mask.",
             ),
         )
 
