@@ -45,7 +45,7 @@ MIDDLE = (0.8, 1.0, 1.2)
 
 
 class Feature(Record):
-    """A feature as the generator draws it; ``(x - center) / scale`` (of the logarithm, if lognormal) is about N(0, 1)."""
+    """A feature; ``(x - center) / scale``, of its logarithm where lognormal, has about zero mean and unit spread."""
 
     name: str
     low: float

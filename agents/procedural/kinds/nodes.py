@@ -123,8 +123,8 @@ class Nodes(TaskKind):
             files=graph_files(domain),
             paragraphs=(
                 f"The {medium.nodes} form one graph. Training and test rows are {medium.nodes} of it, named by"
-                f" `{domain.id.column}`; `nodes.csv` describes them and others whose `{blueprint.problem.target}` nobody"
-                f" recorded. An edge between two {medium.nodes} stands for {medium.edge}.",
+                f" `{domain.id.column}`; `nodes.csv` describes them and others, whose `{blueprint.problem.target}`"
+                f" nobody recorded. An edge between two {medium.nodes} stands for {medium.edge}.",
             ),
         )
 
