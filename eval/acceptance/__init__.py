@@ -6,7 +6,12 @@ Every public module of this package registers its probe when the package is impo
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sandmle.eval.acceptance._criteria import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, MAX_IDEAS
+from sandmle.eval.acceptance._criteria import (
+    GENERIC_MAX_HEADROOM,
+    INFORMED_MIN_HEADROOM,
+    MAX_IDEAS,
+    MIN_HEADROOM_GAP,
+)
 from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
@@ -17,6 +22,7 @@ __all__ = [
     "GENERIC_MAX_HEADROOM",
     "INFORMED_MIN_HEADROOM",
     "MAX_IDEAS",
+    "MIN_HEADROOM_GAP",
     "Acceptance",
     "Calibration",
     "Evidence",

@@ -32,12 +32,13 @@ def describe_files(public: Path, train: pd.DataFrame, test: pd.DataFrame) -> pd.
     Raises:
         ValueError: a path leads out of the folder, or to something that is not a regular file.
     """
+    tables = {"train": train, "test": test}
     rows = []
-    for split, table in (("train", train), ("test", test)):
-        for name in table:
-            cells = table[name]
-            if not _names_files(public, cells):
-                continue
+    for name in dict.fromkeys(name for table in tables.values() for name in table):
+        columns = {split: table[name] for split, table in tables.items() if name in table}
+        if not any(_names_files(public, cells) for cells in columns.values()):
+            continue
+        for split, cells in columns.items():
             for row, cell in enumerate(cells):
                 if isinstance(cell, str) and cell:
                     rows.append((split, row, str(name), cell, *_look(public, cell)))

@@ -57,6 +57,9 @@ class Evidence:
         declared_shift: columns and features of which the brief says that they differ between train and test.
         cpu_seconds: rung name to the CPU seconds of its slowest run; empty where they were not measured.
         limits: what a step of an agent may use.
+        expectation: what the rule expects of each hidden label given everything but its noise: class probabilities or
+            label and pixel shares of shape (n_test, K), a mean relevance or number of shape (n_test,). It lets the
+            audit see label noise where ``bayes`` is a bare label; None where it is not known.
         searches: number of ideas to the search's predictions with that many, on the first redraws.
     """
 
@@ -77,6 +80,7 @@ class Evidence:
     declared_shift: tuple[str, ...] = ()
     cpu_seconds: Mapping[str, float] = field(default_factory=dict)
     limits: TaskLimits = field(default_factory=TaskLimits)
+    expectation: Values | None = None
     searches: Mapping[int, tuple[Values, ...]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -89,6 +93,7 @@ class Evidence:
         lengths = {f"rung {name}": {len(run) for run in runs} for name, runs in self.predictions.items()}
         lengths |= {"bayes": {len(self.bayes)}, "search": {len(run) for run in self.search}}
         lengths |= {f"search with {ideas} ideas": {len(run) for run in runs} for ideas, runs in self.searches.items()}
+        lengths |= {"expectation": {len(self.expectation)}} if self.expectation is not None else {}
         lengths |= {"private": {len(self.private)}, "test": {len(self.test)}, "sample": {len(self.sample)}}
         for name, found in lengths.items():
             if found - {len(self.truth)}:

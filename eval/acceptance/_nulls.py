@@ -1,9 +1,9 @@
 """Statistics with a permutation null: what would be seen if nothing leaked.
 
 Every test keeps the data and redraws only what a clean task makes exchangeable: labels over rows (within a group, where
-rows are ranked by group), the split over rows or whole groups, or the signs of Bayes residuals. A test alarms where the
-observed statistic exceeds every draw of its null and lies more than five null standard deviations above their mean, so
-that the whole audit stays below 2 % false alarms.
+rows are ranked by group), the split over rows or whole groups, or labels given their Bayes probabilities. A test alarms
+where the observed statistic exceeds every draw of its null and lies more than five null standard deviations above their
+mean, so that the whole audit stays below 2 % false alarms.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from sandmle.eval.acceptance._columns import rank_columns, standardise
 from sandmle.eval.acceptance._criteria import MIN_PERMUTATIONS
 from sandmle.eval.acceptance._registry import Finding
+from sandmle.eval.acceptance._residuals import Residual
 from sandmle.eval.metrics import Array
 
 __all__ = [
@@ -145,26 +146,25 @@ def association(
     return LeakTest(statistic(values), _null(lambda: statistic(permuted())))
 
 
-def residual_association(features: Array, residual: Array, draw: np.random.Generator) -> LeakTest:
-    """Largest self-normalised association of a feature with Bayes residuals, against random signs (wild bootstrap).
+def residual_association(features: Array, residual: Residual, draw: np.random.Generator) -> LeakTest:
+    """Largest association of a feature with Bayes residuals, in standard errors, against residuals drawn anew.
 
     Given the features, Bayes residuals have mean zero whatever their spread; a column that carries the label's own
     noise does not stay uncorrelated with them.
 
     Args:
         features: shape (n, q).
-        residual: shape (n, m).
-        draw: generator of the signs.
+        residual: of the same rows.
+        draw: generator of the new residuals.
     """
     scaled = standardise(features)
-    spread = np.sqrt((scaled**2).T @ residual**2)
+    spread = np.sqrt((scaled**2).T @ residual.variance)
     usable = np.where(spread > 0, spread, np.inf)
 
-    def statistic(signs: Array) -> float:
-        return float((np.abs(scaled.T @ (residual * signs[:, None])) / usable).max(initial=0.0))
+    def statistic(values: Array) -> float:
+        return float((np.abs(scaled.T @ values) / usable).max(initial=0.0))
 
-    n = len(residual)
-    return LeakTest(statistic(np.ones(n)), _null(lambda: statistic(draw.choice([-1.0, 1.0], n))))
+    return LeakTest(statistic(residual.values), _null(lambda: statistic(residual.redraw(draw))))
 
 
 def duplicates(table: Array, splits: Splits) -> LeakTest:

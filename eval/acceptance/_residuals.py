@@ -7,38 +7,100 @@ first put on the scale of the truth by isotonic regression.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 import pandas as pd
 from sklearn.isotonic import IsotonicRegression
 
 from sandmle.eval.acceptance._evidence import Evidence
-from sandmle.eval.metrics import Array
+from sandmle.eval.metrics import Array, Values
 
-__all__ = ["bayes_residual"]
+__all__ = ["Residual", "bayes_residual"]
 
 SQUARED = frozenset({"rmse", "r2"})
 QUANTILE = frozenset({"mae", "median_absolute_error"})
 ORDER_ONLY = frozenset({"spearman", "pearson", "concordance"})
 
 
-def bayes_residual(evidence: Evidence) -> Array | None:
-    """Residuals of the hidden rows, shape (n_test, m); None where the metric has no known first-order condition.
+@dataclass(frozen=True)
+class Residual:
+    """Residuals with mean zero given the features.
+
+    Attributes:
+        values: shape (n, m).
+        variance: their conditional variance where it is known, else their squares; shape (n, m).
+        shares: probabilities of the m classes or labels of each row, where that is what the residuals are of.
+        exclusive: whether exactly one class applies.
+    """
+
+    values: Array
+    variance: Array
+    shares: Array | None = None
+    exclusive: bool = False
+
+    @classmethod
+    def of_shares(cls, truth: Array, shares: Array, *, exclusive: bool) -> Residual:
+        """Residuals of 0/1 labels, shape (n, m), from their probabilities."""
+        return cls(truth - shares, shares * (1.0 - shares), shares, exclusive)
+
+    @classmethod
+    def of_numbers(cls, values: Array) -> Residual:
+        """Residuals of unknown variance."""
+        table = np.asarray(values, dtype=np.float64).reshape(len(values), -1)
+        return cls(table, table**2)
+
+    def redraw(self, draw: np.random.Generator) -> Array:
+        """Residuals of labels drawn anew from their probabilities; where there are none, with random signs."""
+        if self.shares is None:
+            return self.values * draw.choice([-1.0, 1.0], len(self.values))[:, None]
+        if not self.exclusive:
+            return (draw.random(self.shares.shape) < self.shares) - self.shares
+        limits = self.shares.cumsum(axis=1)[:, :-1]
+        drawn = (draw.random(len(self.shares))[:, None] > limits).sum(axis=1)
+        return np.eye(self.shares.shape[1])[drawn] - self.shares
+
+
+def bayes_residual(evidence: Evidence) -> Residual | None:
+    """Residuals of the hidden rows; None where the metric has no known first-order condition.
 
     Probabilities: label less probability. Squared errors: truth less prediction; logarithmic ones: the same of
     ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, centred. Relative absolute error: sign
-    over size of the truth. Correlations: ranks of truth less their isotonic fit.
+    over size of the truth. Correlations: ranks of truth less their isotonic fit. Where the evidence holds
+    the rule's expectation, truth less that, for any kind but text; of a mask its sums weighted by 1, row and column.
     """
     truth, bayes, kind = evidence.truth, evidence.bayes, evidence.kind
-    if kind == "class_probabilities":
-        return np.asarray(np.eye(bayes.shape[1])[truth.astype(np.int64)] - bayes, dtype=np.float64)
+    if evidence.expectation is not None and kind != "text":
+        return _less_expectation(truth, evidence.expectation, evidence)
+    if kind in ("class_probabilities", "probability"):
+        return _of_classes(truth, bayes)
     if kind == "label_probabilities":
-        return np.asarray(truth - bayes, dtype=np.float64)
-    if kind == "probability":
-        return np.asarray(truth - bayes, dtype=np.float64)[:, None]
+        return Residual.of_shares(truth, bayes, exclusive=False)
     if kind == "number":
         residual = _number_residual(truth, bayes, evidence.metric.name)
-        return None if residual is None else residual[:, None]
+        return None if residual is None else Residual.of_numbers(residual)
     return None
+
+
+def _of_classes(truth: Values, shares: Values) -> Residual:
+    """Class indices less probabilities of shape (n, K), or (n,) for class 1 of two."""
+    if shares.ndim == 1:
+        return Residual.of_shares(truth[:, None], shares[:, None], exclusive=False)
+    return Residual.of_shares(np.eye(shares.shape[1])[truth.astype(np.int64)], shares, exclusive=True)
+
+
+def _less_expectation(truth: Values, expectation: Values, evidence: Evidence) -> Residual:
+    if evidence.submission.classes:
+        if truth.ndim == 1:
+            return _of_classes(truth, expectation)
+        return Residual.of_shares(truth, expectation, exclusive=False)
+    if evidence.kind == "relevance":
+        return Residual.of_numbers(truth[:, 0] - expectation)
+    if evidence.submission.mask_shape is None:
+        return Residual.of_numbers(truth - expectation)
+    row, column = np.indices(evidence.submission.mask_shape).reshape(2, -1)
+    weights = np.column_stack([np.ones(len(row)), row - row.mean(), column - column.mean()])
+    return Residual.of_numbers((truth - expectation) @ weights)
 
 
 def _number_residual(truth: Array, bayes: Array, metric: str) -> Array | None:

@@ -18,7 +18,7 @@ from sandmle.eval.acceptance._labels import LABEL_MATRIX, ONE_CLASS, PADDING
 from sandmle.eval.metrics import Array, MetricUndefined, Values
 from sandmle.task import SubmissionFormat
 
-__all__ = ["as_predictions", "better_score", "constants", "fit_alone", "random_predictions"]
+__all__ = ["as_predictions", "better_score", "constants", "fit_alone", "random_predictions", "top_classes"]
 
 QUANTILES = np.linspace(0.1, 0.9, 9)
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5)
@@ -43,7 +43,7 @@ def as_predictions(labels: Values, submission: SubmissionFormat) -> Values:
     if submission.kind == "class_probabilities":
         return np.asarray(np.eye(k)[labels.astype(np.int64)])
     if submission.kind == "ranked_labels":
-        return _top(np.asarray(np.eye(k)[labels.astype(np.int64)]), submission)
+        return top_classes(np.asarray(np.eye(k)[labels.astype(np.int64)]), submission)
     return labels
 
 
@@ -57,7 +57,7 @@ def constants(labels: Values, submission: SubmissionFormat) -> list[Values]:
             "probability": [np.array(shares[1]), np.array(0.5)],
             "class_probabilities": [shares, np.full(k, 1.0 / k)],
         }
-        return by_kind[kind] if kind in by_kind else [_top(shares[None], submission)[0]]
+        return by_kind[kind] if kind in by_kind else [top_classes(shares[None], submission)[0]]
     if kind == "label_probabilities":
         return [labels.mean(axis=0), np.full(k, 0.5)]
     if kind == "label_set" or submission.mask_shape:
@@ -81,7 +81,7 @@ def random_predictions(labels: Values, submission: SubmissionFormat, n: int, dra
     if kind == "label_probabilities":
         return draw.random((n, k))
     if kind == "ranked_labels":
-        return _top(draw.random((n, k)), submission)
+        return top_classes(draw.random((n, k)), submission)
     return as_predictions(labels[draw.integers(len(labels), size=n)], submission)
 
 
@@ -119,7 +119,7 @@ def _classify(submission: SubmissionFormat, seen: Array, unseen: Array, labels: 
         elif submission.kind == "probability":
             yield shares[:, 1]
         else:
-            yield _top(shares, submission) if submission.kind == "ranked_labels" else shares
+            yield top_classes(shares, submission) if submission.kind == "ranked_labels" else shares
 
 
 def _shaped(values: Array, submission: SubmissionFormat) -> Values:
@@ -129,7 +129,7 @@ def _shaped(values: Array, submission: SubmissionFormat) -> Values:
     return (inside >= 0.5).astype(np.float64) if submission.kind == "label_set" else inside
 
 
-def _top(scores: Array, submission: SubmissionFormat) -> Values:
+def top_classes(scores: Array, submission: SubmissionFormat) -> Values:
     """The likeliest classes of each row in order, padded to shape (n, top)."""
     top = submission.top or 1
     order: NDArray[np.int64] = np.argsort(-scores, axis=1, kind="stable")[:, :top]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from sandmle.eval.acceptance._columns import Columns, read_columns, standardise
-from sandmle.eval.acceptance._context import draw_splits
 from sandmle.eval.acceptance._evidence import Evidence
-from sandmle.eval.acceptance._nulls import conclude
+from sandmle.eval.acceptance._nulls import Splits, conclude
 from sandmle.eval.acceptance._nulls import duplicates as count_duplicates
 from sandmle.eval.acceptance._registry import Finding, probe
 from sandmle.eval.acceptance.calibration import Calibration
@@ -30,7 +29,8 @@ def duplicates(evidence: Evidence, calibration: Calibration) -> Finding:
     Numbers are compared to 0.001 standard deviations.
     """
     columns = read_columns(evidence)
-    splits = draw_splits(evidence, evidence.generator("duplicates"))
+    rows = np.arange(len(evidence.train) + len(evidence.test))
+    splits = Splits.draw(rows, len(evidence.train), evidence.generator("duplicates"))
     tables = _tables(columns)
     return conclude({name: count_duplicates(table, splits) for name, table in tables.items()}, SENTENCES)
 

@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from sandmle.eval.acceptance._above_bayes import Z_BEATEN, advantage_over_bayes
 from sandmle.eval.acceptance._columns import standardise
 from sandmle.eval.acceptance._context import label_blocks, label_outcome
 from sandmle.eval.acceptance._evidence import Evidence
@@ -54,11 +55,14 @@ def files(evidence: Evidence, calibration: Calibration) -> Finding:
         sizes.append(_sizes(part, rows, len(outcome)))
     residual = bayes_residual(evidence)
     table = np.hstack(sizes)
+    beaten = None
     if residual is not None:
         tests["sizes"] = residual_association(table[len(evidence.train) :], residual, draw)
+    else:
+        beaten = advantage_over_bayes(evidence, {"sizes": table[len(evidence.train) :]}, draw)
     found = conclude(tests, {name: SENTENCES[name.split(" of ")[0]] for name in tests})
-    alone = _size_alone(evidence, calibration, table)
-    reason = "; ".join(text for text in (found.reason, alone) if text)
+    known = f"{SENTENCES['sizes']} (z={beaten[1]:.1f})" if beaten and beaten[1] > Z_BEATEN else ""
+    reason = "; ".join(text for text in (found.reason, known, _size_alone(evidence, calibration, table)) if text)
     return Finding(reason, {"files": float(len(evidence.files)), **found.numbers}, passed=not reason)
 
 

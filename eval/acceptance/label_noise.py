@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 
+from sandmle.eval.acceptance._above_bayes import Z_BEATEN, advantage_over_bayes
 from sandmle.eval.acceptance._columns import Columns, read_columns, standardise
 from sandmle.eval.acceptance._context import id_features
 from sandmle.eval.acceptance._evidence import Evidence
+from sandmle.eval.acceptance._labels import outcome, read_target
 from sandmle.eval.acceptance._nulls import conclude, place_features, residual_association
 from sandmle.eval.acceptance._registry import Finding, probe
 from sandmle.eval.acceptance._residuals import bayes_residual
 from sandmle.eval.acceptance.calibration import Calibration
+from sandmle.eval.acceptance.lone_column import closest_columns
 from sandmle.eval.metrics import Array
 
 __all__ = ["label_noise"]
@@ -24,11 +27,11 @@ def label_noise(evidence: Evidence, calibration: Calibration) -> Finding:
     """Bayes residuals are uncorrelated with ranks and tails of all columns, with identifiers and with places.
 
     Columns also count less what the Bayes prediction explains of them, which is most of an honest one that is close to
-    the target.
+    the target. Where a metric has no residual of known mean, no column may help to beat the Bayes prediction.
     """
     residual = bayes_residual(evidence)
     if residual is None:
-        return Finding("no residual of known mean exists for this metric", {}, passed=True)
+        return _compare_with_bayes(evidence)
     n_train = len(evidence.train)
     shown = np.hstack([_shapes(read_columns(evidence))[n_train:], id_features(evidence)[n_train:]])
     bayes = evidence.bayes if evidence.bayes.ndim == 2 else evidence.bayes[:, None]
@@ -36,6 +39,20 @@ def label_noise(evidence: Evidence, calibration: Calibration) -> Finding:
     return conclude(
         {"label_noise": residual_association(features, residual, evidence.generator("label_noise"))}, SENTENCES
     )
+
+
+def _compare_with_bayes(evidence: Evidence) -> Finding:
+    columns = read_columns(evidence)
+    labels = outcome(read_target(evidence.train, evidence.target, evidence.submission), evidence.submission)
+    tables = {name: _shapes(columns.only(name))[columns.n_train :] for name in closest_columns(columns, labels)}
+    best = advantage_over_bayes(evidence, tables, evidence.generator("label_noise"))
+    if best is None:
+        return Finding("neither a residual nor a stack is known for this kind of prediction", {}, passed=True)
+    name, z = best
+    if z <= Z_BEATEN:
+        return Finding("", {"above_bayes_z": z}, passed=True)
+    reason = f"{SENTENCES['label_noise']}: with {name!r} the Bayes score is beaten (z={z:.1f})"
+    return Finding(reason, {"above_bayes_z": z}, passed=False)
 
 
 def _shapes(columns: Columns) -> Array:

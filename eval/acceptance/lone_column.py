@@ -15,7 +15,7 @@ from sandmle.eval.acceptance._stand_ins import as_predictions, better_score, fit
 from sandmle.eval.acceptance.calibration import Calibration
 from sandmle.eval.metrics import Array, Values
 
-__all__ = ["lone_column"]
+__all__ = ["closest_columns", "lone_column"]
 
 MAX_COLUMNS = 12
 BINS = 8
@@ -46,7 +46,7 @@ def _predictions(evidence: Evidence) -> Iterator[tuple[str, Values]]:
     form = evidence.submission
     labels = read_target(evidence.train, evidence.target, form)
     columns = read_columns(evidence)
-    for name in _closest(columns, outcome(labels, form)):
+    for name in closest_columns(columns, outcome(labels, form)):
         for prediction in fit_alone(form, standardise(columns.only(name).matrix()), labels):
             yield name, prediction
     for name in map(str, evidence.test):
@@ -64,8 +64,8 @@ def _read_as_target(evidence: Evidence, name: str) -> Values | None:
         return None
 
 
-def _closest(columns: Columns, labels: Array) -> list[str]:
-    """The names of the columns whose bins or levels explain most of the labels' variance in train."""
+def closest_columns(columns: Columns, labels: Array) -> list[str]:
+    """Names of the (at most twelve) columns whose bins or levels explain most of the labels' variance in train."""
     explained = {}
     for name in (*columns.numeric, *columns.codes):
         codes = columns.codes[name] if name in columns.codes else _binned(columns.numeric[name])

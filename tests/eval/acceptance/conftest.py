@@ -5,6 +5,7 @@ from collections.abc import Callable
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.stats import norm
 from sklearn.linear_model import LogisticRegression, Ridge
 
 from sandmle.eval.acceptance import Evidence
@@ -119,7 +120,7 @@ def _pixel_shares(signal: np.ndarray) -> np.ndarray:
 
 
 def _texts(levels: np.ndarray) -> np.ndarray:
-    words = ("nought", "ten", "a score", "thirty odd", "two score", "fifty", "threescore", "seventy")
+    words = ("nought", "ten", "a score of")
     return np.array([f"{words[int(level)]} pounds" for level in levels])
 
 
@@ -135,7 +136,7 @@ def _act(kind: str, signal: np.ndarray) -> np.ndarray:
     if kind == "mask":
         return (_pixel_shares(signal) > 0.5).astype(float)
     if kind == "text":
-        return _texts(np.clip(np.round(signal + 3), 0, 7))
+        return _texts(np.digitize(signal, [-0.8, 0.8]))
     return _sigmoid(signal) if kind == "probability" else signal
 
 
@@ -167,7 +168,7 @@ def _draw_labels(kind: str, signal: np.ndarray, rng: np.random.Generator) -> np.
         return (rng.random(n) < _sigmoid(signal)).astype(float)
     noisy = signal + rng.normal(0, 0.7, n)
     if kind == "text":
-        return _texts(np.clip(np.round(noisy + 3), 0, 7))
+        return _texts(np.digitize(noisy, [-0.8, 0.8]))
     if kind == "relevance":
         return np.column_stack([np.digitize(noisy, [-1, 0.5, 1.5]), np.arange(n) // GROUP]).astype(float)
     return noisy
@@ -184,6 +185,22 @@ def cells_of(kind: str, labels: np.ndarray, classes: tuple[str, ...]) -> list:
     return [classes[int(k)] for k in labels] if classes else list(labels)
 
 
+def _signals(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
+    plain, full = (table @ np.array([1.1, 0.5, 0.6, 1.25])[: table.shape[1]] for table in _terms(frame))
+    return 1.5 * (full - full.mean()) / full.std(), 1.5 * (plain - plain.mean()) / full.std()
+
+
+def expected_labels(seed: int, kind: str, n_train: int = 200, n_test: int = 1000) -> np.ndarray:
+    """What the rule of ``build_kind`` expects of the hidden labels."""
+    signal = _signals(_frame(np.random.default_rng([seed, 7]), n_train + n_test))[0][n_train:]
+    if kind == "relevance":
+        limits = (np.array([-1, 0.5, 1.5]) - signal[:, None]) / 0.7
+        return (1 - norm.cdf(limits)).sum(axis=1)
+    if kind == "mask":
+        return _pixel_shares(signal)
+    return _label_shares(signal, 3) if kind == "label_set" else _shares(signal, N_CLASSES.get(kind, 3))
+
+
 def build_kind(seed: int, kind: str, n_train: int = 200, n_test: int = 1000, files: bool = False) -> Evidence:
     """A clean task of any kind of prediction; rungs are Bayes acts on blurred signals."""
     rng = np.random.default_rng([seed, 7])
@@ -191,9 +208,7 @@ def build_kind(seed: int, kind: str, n_train: int = 200, n_test: int = 1000, fil
     classes = tuple("abcdefg"[:k])
     n = n_train + n_test
     frame = _frame(rng, n)
-    plain, full = (table @ np.array([1.0, 0.5, 0.6, 1.5])[: table.shape[1]] for table in _terms(frame))
-    spread = full.std()
-    signal, blurred = (full - full.mean()) / spread * 1.5, (plain - plain.mean()) / spread * 1.5
+    signal, blurred = _signals(frame)
     labels = _draw_labels(kind, signal, rng)
     test = slice(n_train, n)
 
@@ -264,6 +279,11 @@ def build_kind(seed: int, kind: str, n_train: int = 200, n_test: int = 1000, fil
         features=(tables[0], tables[1]) if files else None,
         files=listing if files else None,
     )
+
+
+@pytest.fixture(scope="session")
+def expectation_of() -> Callable[..., np.ndarray]:
+    return expected_labels
 
 
 @pytest.fixture(scope="session")

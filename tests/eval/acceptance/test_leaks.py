@@ -55,11 +55,11 @@ def clean(request):
 
 
 def test_clean_tasks_raise_few_alarms(make_evidence):
-    alarms = []
-    for seed in range(100, 160):
+    alarms: list[str] = []
+    for seed in range(100, 116):
         verdict = _audit(make_evidence(seed, ("binary", "regression")[seed % 2], n_test=300))
         alarms += [verdict.reason] if verdict.reason else []
-    assert len(alarms) <= 1, alarms
+    assert not alarms
 
 
 def test_ids_sorted_by_label_are_found(clean):
