@@ -10,7 +10,8 @@ from sandmle.agents.procedural import dna as dna_module
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.dna import extract_dna
 from sandmle.agents.procedural.lexicon import get_domain
-from sandmle.agents.procedural.strategist import METRICS, ProceduralStrategist
+from sandmle.agents.procedural.problems import metrics_for
+from sandmle.agents.procedural.strategist import ProceduralStrategist
 from sandmle.agents.roles import TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.metrics import get_metric
@@ -41,10 +42,22 @@ def test_no_task_is_set_in_its_seeds_own_domain(plans: list[TaskPlan]) -> None:
 
 def test_metric_and_submission_fit_the_problem(plans: list[TaskPlan]) -> None:
     for plan in plans:
-        metric, link = get_metric(plan.metric), Blueprint.of(plan).rule.link
-        assert plan.metric in METRICS[link]
+        metric, problem = get_metric(plan.metric), Blueprint.of(plan).problem
+        assert plan.metric in metrics_for(problem.link, len(problem.labels))
+        assert Blueprint.of(plan).rule.link == problem.link
         assert plan.problem_type in metric.problem_types
         assert plan.submission.kind == metric.prediction
+
+
+def test_every_problem_of_tables_is_drawn(plans: list[TaskPlan]) -> None:
+    drawn = {plan.problem_type for plan in plans}
+    assert drawn == {"binary", "multiclass", "multilabel", "ordinal", "regression", "ranking"}
+
+
+def test_shifted_columns_are_declared(plans: list[TaskPlan]) -> None:
+    for plan in plans:
+        names = [name for mutation in Blueprint.of(plan).mutations for name in mutation.shifted()]
+        assert plan.declared_shift == tuple(names)
 
 
 def test_category_weights_sum_to_one(plans: list[TaskPlan]) -> None:
