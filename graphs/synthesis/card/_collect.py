@@ -25,9 +25,10 @@ from sandmle.task import Task, load_tasks
 if TYPE_CHECKING:
     from sandmle.agents.procedural.problems import Link
 
-__all__ = ["NAMES", "Candidate", "Collected", "KeptTask", "collect", "noise_level"]
+__all__ = ["LEVELS", "NAMES", "Candidate", "Collected", "KeptTask", "collect", "noise_level"]
 
 LEVELS = ("low", "medium", "high")
+"""Of noise."""
 
 
 @dataclass(frozen=True)

@@ -130,7 +130,7 @@ class DatasetCard(VersionedRecord):
         content_hash: over the content hashes of all tasks.
         versions: what fixed the bytes, by library; several where tasks differ.
         settings: of the batch; empty where ``.sandmle`` is gone, as is ``funnel`` then None.
-        groups: by dimension, the most kept first.
+        groups: by dimension, the most kept first; levels of noise in their order.
         thirds: of difficulty; empty without a funnel.
         thresholds: where each tier stands on the way from dummy (0) to Bayes (1), and ``gap``, informed less generic.
         headroom: of every baseline, on the same scale.

@@ -11,7 +11,7 @@ import numpy as np
 from sandmle.agents.procedural.rules import term_kinds
 from sandmle.eval.acceptance.readiness import assess_readiness, pool_reliability
 from sandmle.graphs.synthesis.batch import SlotRecord
-from sandmle.graphs.synthesis.card._collect import NAMES, Candidate, Collected, KeptTask, noise_level
+from sandmle.graphs.synthesis.card._collect import LEVELS, NAMES, Candidate, Collected, KeptTask, noise_level
 from sandmle.graphs.synthesis.card._record import (
     DIGITS,
     DIMENSIONS,
@@ -107,10 +107,10 @@ def _groups(dimension: Dimension, tasks: Sequence[KeptTask], candidates: Sequenc
     names = NAMES[dimension]
     kept = Counter(name for task in tasks for name in names(task.traits))
     drawn = Counter(name for candidate in candidates for name in names(candidate.traits))
-    return tuple(
-        Group(name=name, kept=kept[name], drawn=drawn[name] if candidates else None)
-        for name in sorted(kept | drawn, key=lambda name: (-kept[name], -drawn[name], name))
-    )
+    order = sorted(kept | drawn, key=lambda name: (-kept[name], -drawn[name], name))
+    if dimension == "noise":
+        order = sorted(order, key=(*LEVELS, *order).index)
+    return tuple(Group(name=name, kept=kept[name], drawn=drawn[name] if candidates else None) for name in order)
 
 
 def _thirds(candidates: Sequence[Candidate]) -> tuple[Third, ...]:
