@@ -24,7 +24,7 @@ def synthesize_command(
         typer.Option(
             "--seeds",
             metavar="ID,...",
-            help=f"Seeds that take turns: ids, folders, paper, bundled, all. Default: {DEFAULT_SEEDS} (and paper with a mix).",
+            help=f"Seeds in turn: ids, folders, paper, bundled, all. Default: {DEFAULT_SEEDS} (paper too with --mix).",
             show_default=False,
         ),
     ] = None,
