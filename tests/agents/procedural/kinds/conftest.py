@@ -91,7 +91,7 @@ Make = Callable[..., Made]
 
 @pytest.fixture(scope="session")
 def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
-    """``make(kind, problem=None, n_train=100, n_test=300, **content)``: the first candidate that is so, and its data."""
+    """``make(kind, problem=None, n_train=100, n_test=300, **content)``: the first such candidate and its data."""
     made: dict[tuple[Any, ...], Made] = {}
 
     def draw(kind: str, problem: str | None, sizes: tuple[int, int], content: Mapping[str, Any]) -> TaskPlan:
@@ -105,7 +105,7 @@ def make(tmp_path_factory: pytest.TempPathFactory) -> Make:
                 return plan
         raise AssertionError("unreachable")
 
-    def build(kind: str, problem: str | None = None, n_train: int = 100, n_test: int = 300, **content: Any) -> Made:  # noqa: ANN401
+    def build(kind: str, problem: str | None = None, n_train: int = 100, n_test: int = 300, **content: Any) -> Made:
         key = (kind, problem, n_train, n_test, *sorted(content.items()))
         if key not in made:
             plan = draw(kind, problem, (n_train, n_test), content)
