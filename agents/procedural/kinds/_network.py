@@ -9,6 +9,7 @@ Vocabulary:
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -29,6 +30,7 @@ __all__ = [
     "graph_columns",
     "graph_files",
     "graph_medium",
+    "graph_sentences",
 ]
 
 HIDDEN_TERMS = (
@@ -72,6 +74,10 @@ class Network(Record):
     ties: float
     meetings: float
     ends: tuple[str, str]
+
+    def crowding(self) -> float:
+        """About the logarithm of its mean number of neighbours over that of ``ties`` 3 and ``meetings`` 1.5."""
+        return math.log((1.1 * self.ties + self.meetings) / 4.8)
 
 
 def graph_medium(domain: Domain) -> GraphMedium:
@@ -120,7 +126,18 @@ def graph_files(domain: Domain) -> tuple[PublicFile, ...]:
     medium = graph_medium(domain)
     return (
         PublicFile("nodes.csv", f"all {medium.nodes} of the graph, one a row"),
-        PublicFile("edges.csv", f"the edges of the graph, one a row: two {medium.nodes} with {medium.edge}"),
+        PublicFile(
+            "edges.csv", f"the edges of the graph, one a row, each between two {medium.nodes}; no edge comes twice"
+        ),
+    )
+
+
+def graph_sentences(domain: Domain) -> str:
+    """What the graph is, and what an edge stands for."""
+    medium = graph_medium(domain)
+    return (
+        f"{medium.description} form one graph, `nodes.csv` and `edges.csv`. An edge between two {medium.nodes} stands"
+        f" for {medium.edge}; it has no direction."
     )
 
 

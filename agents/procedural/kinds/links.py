@@ -27,6 +27,7 @@ from sandmle.agents.procedural.kinds._network import (
     graph_columns,
     graph_files,
     graph_medium,
+    graph_sentences,
 )
 from sandmle.agents.procedural.lexicon import BinaryTarget, Domain, Target
 from sandmle.agents.procedural.problems import Problem
@@ -77,16 +78,16 @@ OF_PLACE: tuple[How, ...] = ("shared", "bridges", "triangles", "hubs", "mix")
 USUAL: dict[How, tuple[float, float]] = {
     "gap": (1.08, 0.84),
     "sum": (0.0, 1.55),
-    "count_sum": (4.68, 0.69),
+    "count_sum": (4.35, 0.72),
     "count_gap": (0.57, 0.45),
     "product": (0.15, 1.1),
     "around": (0.46, 0.38),
     "fit": (0.83, 0.48),
     "shared": (0.25, 0.18),
-    "bridges": (0.4, 0.3),
+    "bridges": (0.28, 0.25),
     "triangles": (0.77, 0.17),
     "hubs": (0.16, 0.13),
-    "mix": (0.33, 0.16),
+    "mix": (0.38, 0.17),
 }
 """About the mean and spread of the factors in the graphs and pairs that the generator draws."""
 HIDDEN_COUNT = 4
@@ -135,7 +136,7 @@ class Links(TaskKind):
         switches = () if any(reading.how == "shared" for reading in hidden) else names[flags]
         return Factors(
             table=TableSchema(
-                id_column="pair_id", id_prefix="PAIR", columns=tuple(_column(reading) for reading in readings)
+                id_column="pair_id", id_prefix="PAIR", columns=tuple(_column(reading, network) for reading in readings)
             ),
             grammar=RuleGrammar(
                 easy=Part(share="easy", count=(2, 3), columns=(*names[plain], *names[flags])),
@@ -160,8 +161,7 @@ class Links(TaskKind):
             columns=(*ends, *graph_columns(domain, category)),
             files=graph_files(domain),
             paragraphs=(
-                f"The {medium.nodes} form one graph, `nodes.csv` and `edges.csv`. An edge between two {medium.nodes}"
-                f" stands for {medium.edge}. Training and test rows are pairs of {medium.nodes}, some with an edge"
+                f"{graph_sentences(domain)} Training and test rows are pairs of {medium.nodes}, some with an edge"
                 " between them and some without; no edge was taken out.",
             ),
         )
@@ -185,11 +185,13 @@ def _draw_hidden(rng: np.random.Generator, features: tuple[str, ...]) -> tuple[L
     return tuple(found)
 
 
-def _column(reading: LinkReading) -> Column:
+def _column(reading: LinkReading, network: Network) -> Column:
     words = WORDS[reading.how].format(reading.feature)
     if reading.how in FLAGS:
         return CategoricalColumn(name=reading.name, description=words, levels=("no", "yes"), weights=(0.6, 0.4))
     middle, spread = USUAL[reading.how]
+    if reading.how == "count_sum":
+        middle += 2 * network.crowding()
     return NumericColumn(
         name=reading.name,
         unit="",

@@ -11,6 +11,7 @@ Factors are computed from the published (rounded) data by the same code in the g
 
 from __future__ import annotations
 
+import math
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -26,6 +27,7 @@ from sandmle.agents.procedural.kinds._network import (
     graph_columns,
     graph_files,
     graph_medium,
+    graph_sentences,
 )
 from sandmle.agents.procedural.lexicon import Domain, Target
 from sandmle.agents.procedural.problems import Problem
@@ -58,10 +60,10 @@ USUAL: dict[How, tuple[float, float]] = {
     "two_steps": (0.0, 0.34),
     "variety": (0.82, 0.26),
     "triangles": (0.36, 0.15),
-    "hub": (3.05, 0.3),
-    "same_level": (0.34, 0.22),
+    "hub": (2.93, 0.3),
+    "same_level": (0.12, 0.22),
 }
-"""About the mean and spread of the factors in the graphs that the generator draws."""
+"""About the mean and spread of the factors in graphs with ``ties`` 3 and ``meetings`` 1.5 (and many levels)."""
 HIDDEN_COUNT = 4
 
 
@@ -96,10 +98,8 @@ class Nodes(TaskKind):
         features, category = feature_columns(domain), draw_category(rng, domain)
         network = draw_network(rng, domain, category)
         readings = _draw_readings(rng, tuple(column.name for column in features))
-        count = NumericColumn(
-            name="neighbour_count", unit="", description="neighbours", low=1.7, high=39.0, shape="lognormal", decimals=0
-        )
-        hidden = tuple(_column(reading) for reading in readings)
+        count = _count(network)
+        hidden = tuple(_column(reading, network) for reading in readings)
         names = tuple(column.name for column in hidden)
         return Factors(
             table=TableSchema(
@@ -122,9 +122,9 @@ class Nodes(TaskKind):
             columns=graph_columns(domain, category),
             files=graph_files(domain),
             paragraphs=(
-                f"The {medium.nodes} form one graph. Training and test rows are {medium.nodes} of it, named by"
+                f"{graph_sentences(domain)} Training and test rows are {medium.nodes} of it, named by"
                 f" `{domain.id.column}`; `nodes.csv` describes them and others, whose `{blueprint.problem.target}`"
-                f" nobody recorded. An edge between two {medium.nodes} stands for {medium.edge}.",
+                " nobody recorded.",
             ),
         )
 
@@ -139,8 +139,25 @@ def _draw_readings(rng: np.random.Generator, features: tuple[str, ...]) -> tuple
     return tuple(found)
 
 
-def _column(reading: NodeReading) -> NumericColumn:
+def _count(network: Network) -> NumericColumn:
+    middle, reach = 2.03 + network.crowding(), 3 * 0.52
+    return NumericColumn(
+        name="neighbour_count",
+        unit="",
+        description="neighbours",
+        low=round(math.exp(middle - reach), 4),
+        high=round(math.exp(middle + reach), 4),
+        shape="lognormal",
+        decimals=0,
+    )
+
+
+def _column(reading: NodeReading, network: Network) -> NumericColumn:
     middle, spread = USUAL[reading.how]
+    if reading.how == "hub":
+        middle += network.crowding()
+    if reading.how == "same_level":
+        middle += 0.85 / len(network.levels)
     words = OF_FEATURE.get(reading.how) or OF_PLACE[reading.how]
     return NumericColumn(
         name=reading.name,
