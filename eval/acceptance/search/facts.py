@@ -62,7 +62,9 @@ class Facts:
     @property
     def ordered(self) -> bool:
         """Whether classes are to be predicted as one number and cut."""
-        return self.kind == "label" and (self.problem_type == "ordinal" or "kappa" in self.metric)
+        return self.kind == "label" and (
+            self.problem_type == "ordinal" or "kappa" in self.metric or "ordinal" in self.metric
+        )
 
     @property
     def mode(self) -> str:

@@ -95,7 +95,7 @@ def corrected(facts: Facts, found: Array, inside: Array, truth: Array) -> Array:
     """Numbers moved to where the metric is best out of fold, by a quantile of the errors or a factor."""
     metric = facts.metric
     if number_loss(metric, truth, inside, facts.quantile) is not None:
-        if "mape" in metric:
+        if "mape" in metric or "rmspe" in metric:
             options = [(0.0, 0.0, factor) for factor in FACTORS]
         else:
             level = facts.quantile if "pinball" in metric or "quantile" in metric else 0.5

@@ -26,9 +26,9 @@ def graph_features(facts: Facts, both: pd.DataFrame, n_train: int, root: Path) -
     nodes, edges = pd.read_csv(root / "nodes.csv", dtype=str), pd.read_csv(root / "edges.csv", dtype=str)
     key = nodes.columns[0]
     names = {name: i for i, name in enumerate(nodes[key])}
-    a, b = (edges[column].map(names) for column in edges.columns[:2])
-    known = (a.notna() & b.notna()).to_numpy()
-    a, b = a[known].to_numpy(int), b[known].to_numpy(int)
+    first, second = (edges[column].map(names) for column in edges.columns[:2])
+    known = (first.notna() & second.notna()).to_numpy()
+    a, b = first[known].to_numpy(np.int64), second[known].to_numpy(np.int64)
     pairs = sparse.coo_matrix((np.ones(2 * len(a)), (np.r_[a, b], np.r_[b, a])), shape=(len(nodes), len(nodes)))
     links = (pairs.tocsr() > 0).astype(np.float64)
     links.setdiag(0)
@@ -39,7 +39,7 @@ def graph_features(facts: Facts, both: pd.DataFrame, n_train: int, root: Path) -
         place |= edge_sums(name, edges[name][known], a, b, len(nodes))
     directed = sparse.coo_matrix((np.ones(len(a)), (a, b)), shape=links.shape).tocsr()
     place["place/out less in"] = np.asarray(directed.sum(axis=1)).ravel() - np.asarray(directed.sum(axis=0)).ravel()
-    ends = [c for c in both if both[c].astype(str).isin(names.keys()).all()]
+    ends = [str(c) for c in both if both[c].astype(str).isin(names.keys()).all()]
     if facts.id_column in ends:
         index = both[facts.id_column].astype(str).map(names).to_numpy(int)
         columns = {f"own/{name}": values for name, values in own.items()} | place | neighbour_features(links, own)
@@ -98,7 +98,7 @@ def place_features(links: Any) -> dict[str, Array]:  # noqa: ANN401 - a sparse m
 def cores(links: Any) -> Array:  # noqa: ANN401 - a sparse matrix
     """The core number of each node."""
     left = np.asarray(links.sum(axis=1)).ravel().astype(int)
-    core, alive, level = np.zeros(len(left)), np.ones(len(left), dtype=bool), 0
+    core, alive, level = np.zeros(len(left)), np.ones(len(left), dtype=np.bool_), 0
     while alive.any():
         level = max(level, int(left[alive].min()))
         gone = alive & (left <= level)
@@ -112,13 +112,13 @@ def edge_sums(name: str, values: pd.Series, a: NDArray[np.int64], b: NDArray[np.
     ends = np.r_[a, b]
     numbers = pd.to_numeric(values, errors="coerce")
     if numbers.notna().all():
-        both = np.r_[numbers, numbers]
+        both = np.r_[numbers.to_numpy(np.float64), numbers.to_numpy(np.float64)]
         total, number = np.bincount(ends, both, count), np.maximum(np.bincount(ends, minlength=count), 1)
-        return {f"place/{name} sum": total, f"place/{name} mean": total / number}
-    found = {}
+        return {f"place/{name} sum": np.asarray(total, np.float64), f"place/{name} mean": total / number}
+    found: dict[str, Array] = {}
     for level in values.value_counts().index[:MAX_LEVELS]:
         here = (values == level).to_numpy(np.float64)
-        found[f"place/{name} {level}"] = np.bincount(ends, np.r_[here, here], count)
+        found[f"place/{name} {level}"] = np.asarray(np.bincount(ends, np.r_[here, here], count), np.float64)
     return found
 
 

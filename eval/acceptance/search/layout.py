@@ -42,7 +42,7 @@ def read_tables(facts: Facts, root: Path = Path("input")) -> tuple[pd.DataFrame,
 
 def feature_columns(facts: Facts, train: pd.DataFrame, test: pd.DataFrame) -> list[str]:
     """Columns that both have, but id and target."""
-    return [name for name in train if name in test and name not in (facts.id_column, facts.target)]
+    return [str(c) for c in train if c in test and c not in (facts.id_column, facts.target)]
 
 
 def read_sheet(facts: Facts, root: Path = Path("input")) -> Sheet:

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from sandmle.eval.acceptance.search.facts import Facts
 from sandmle.eval.acceptance.search.finals import Finals
@@ -36,18 +37,23 @@ def main(arguments: list[str]) -> None:
     """Run the search; ``arguments`` are FACTS and the budgets."""
     warnings.filterwarnings("ignore")
     facts, budgets = Facts.read(arguments[0]), sorted({int(k) for k in arguments[1].split(",")})
-    if facts.kind == "text":
-        found = text_submissions(facts, budgets)
-    elif facts.kind == "mask":
-        found = mask_submissions(facts, budgets)
-    else:
-        sheet = read_sheet(facts)
-        write_features(facts, sheet)
-        found = table_submissions(facts, sheet, budgets)
+    with threadpool_limits(1):  # bits move with the number of threads
+        found = submissions_of(facts, budgets)
     for budget in budgets:
         found[budget].to_csv(f"submission-{budget}.csv", index=False)
     found[budgets[-1]].to_csv("submission.csv", index=False)
     print(f"submission.csv: {len(found[budgets[-1]])} rows written")
+
+
+def submissions_of(facts: Facts, budgets: list[int]) -> dict[int, pd.DataFrame]:
+    """Whatever the task asks for, by budget."""
+    if facts.kind == "text":
+        return text_submissions(facts, budgets)
+    if facts.kind == "mask":
+        return mask_submissions(facts, budgets)
+    sheet = read_sheet(facts)
+    write_features(facts, sheet)
+    return table_submissions(facts, sheet, budgets)
 
 
 def table_submissions(facts: Facts, sheet: Sheet, budgets: list[int]) -> dict[int, pd.DataFrame]:

@@ -123,10 +123,10 @@ class Boosted(Trees):
 
 
 class Blend:
-    """The mean of the linear model, two kinds of tree ensembles and a kernel machine."""
+    """The mean of the linear model, a forest that counts twice, and a kernel machine."""
 
     def __init__(self, penalty: float, mode: str, width: Array | None = None) -> None:
-        self.linear, self.trees, self.mode = Linear(penalty, mode, width), Trees(mode, boost=40, bags=30), mode
+        self.linear, self.trees, self.mode = Linear(penalty, mode, width), Trees(mode, boost=0, bags=30), mode
 
     def fit(self, x: Array, y: Array) -> Blend:
         """As ``Linear.fit``."""
@@ -146,7 +146,7 @@ class Blend:
         """As ``Linear.predict``."""
         scaled = (x - self.linear.center) / self.linear.spread
         first, trees = self.linear.predict(x), self.trees.predict(scaled)
-        found = [first, trees, *([trees] if len(self.trees.models) > 1 else [])]
+        found = [first, trees, trees]
         if self.kernel is not None and self.mode == "number":
             found.append(column(self.kernel.predict(scaled) * self.scale + self.shift))
         elif self.kernel is not None:

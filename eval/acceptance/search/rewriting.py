@@ -97,14 +97,18 @@ class Rewriter:
         groups: dict[str, list[Case]] = {}
         for case in self.cases:
             groups.setdefault(name_of(case.token, rules), []).append(case)
+        for text, cases in self.by_text.items():
+            if text not in rules and len(cases) > 2 * MIN_SUPPORT and self.wrong(cases, rules) >= 2:
+                groups[text] = cases
         for name in sorted(groups, key=lambda n: (-self.wrong(groups[n], rules), n)):
-            cases = groups[name]
+            cases = [case for case in groups[name] if name_of(case.token, rules) in (name, f"kind {case.token.kind}")]
             if budget <= 0 or self.wrong(cases, rules) < 2:
                 break
             budget -= 1
             before = right.get(name, len(cases) - self.wrong(cases, rules))
             crossed = self.cross(name, cases, depth)
             if crossed > before:
+                right.pop(f"kind {cases[0].token.kind}", None)
                 rules[name], right[name] = self.learn(name, cases, depth), crossed
         return budget
 
@@ -132,7 +136,9 @@ def text_submissions(facts: Facts, budgets: list[int]) -> dict[int, pd.DataFrame
     targets = list(train[facts.target].astype(str))
     names = feature_columns(facts, train, test)
     texts = [c for c in names if not pd.api.types.is_numeric_dtype(train[c])]
-    source = max(texts, key=lambda c: overlap(train[c], targets) + 1e-6 * train[c].nunique())
+    source = max(
+        texts, key=lambda c: overlap(list(train[c].fillna("").astype(str)), targets) + 1e-6 * train[c].nunique()
+    )
     if facts.style == "dummy":
         constant = max(sorted(set(targets)), key=lambda t: (targets.count(t), -len(t)))
         return {k: filled(facts, test, [constant] * len(test)) for k in budgets}
@@ -155,9 +161,9 @@ def filled(facts: Facts, test: pd.DataFrame, texts: list[str]) -> pd.DataFrame:
     return pd.DataFrame({facts.id_column: test[facts.id_column], facts.columns[0]: [text or "-" for text in texts]})
 
 
-def overlap(column: pd.Series, targets: list[str]) -> float:
+def overlap(texts: list[str], targets: list[str]) -> float:
     """How much of the targets' words a column's texts hold."""
-    pairs = list(zip(column.fillna("").astype(str), targets, strict=True))[:60]
+    pairs = list(zip(texts, targets, strict=True))[:60]
     return float(np.mean([len(set(a.split()) & set(b.split())) / max(len(set(b.split())), 1) for a, b in pairs]))
 
 
@@ -218,8 +224,8 @@ def gathered(
     asked = []
     for row, text in enumerate(unseen):
         tokens = tokens_of(text)
-        signs = signs_of(tokens, unseen_levels[row], frequent)
-        asked.append([Case(row, t, s, None) for t, s in zip(tokens, signs, strict=True)])
+        found = signs_of(tokens, unseen_levels[row], frequent)
+        asked.append([Case(row, t, s, None) for t, s in zip(tokens, found, strict=True)])
     return cases, asked
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.metrics import cohen_kappa_score, f1_score, matthews_corrcoef
 
 from sandmle.eval.acceptance.search.facts import Array
@@ -10,8 +13,10 @@ from sandmle.eval.acceptance.search.facts import Array
 __all__ = ["label_loss", "number_loss", "set_loss"]
 
 
-def label_loss(metric: str, truth: Array, predicted: Array) -> float:
+def label_loss(metric: str, truth: NDArray[Any], predicted: NDArray[Any]) -> float:
     """Loss of class indices; accuracy unless the name says otherwise."""
+    if metric == "f1":
+        return -float(f1_score(truth == 1, predicted == 1, zero_division=0.0))
     if "f1" in metric or "f_score" in metric:
         return -float(f1_score(truth, predicted, average="micro" if "micro" in metric else "macro", zero_division=0.0))
     if "mcc" in metric or "matthews" in metric:
@@ -32,6 +37,8 @@ def number_loss(metric: str, truth: Array, predicted: Array, quantile: float) ->
         return float(np.maximum(quantile * error, (quantile - 1) * error).mean())
     if "smape" in metric:
         return float(np.mean(np.abs(error) / np.maximum(np.abs(truth) + np.abs(predicted), 1e-9)))
+    if "rmspe" in metric:
+        return float(np.sqrt(np.mean((error / np.maximum(np.abs(truth), 1e-9)) ** 2)))
     if "mape" in metric:
         return float(np.mean(np.abs(error) / np.maximum(np.abs(truth), 1e-9)))
     if "mae" in metric or "absolute" in metric or "mase" in metric:

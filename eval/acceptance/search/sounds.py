@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import wave
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy import fft
 
 from sandmle.eval.acceptance.search.facts import Array
@@ -20,7 +22,7 @@ HARMONICS = 6
 CEPSTRA = 8
 
 
-def read_sounds(paths: list[str], root: Path) -> tuple[Array, int, Array]:
+def read_sounds(paths: list[str], root: Path) -> tuple[NDArray[Any], int, Array]:
     """Samples in [-1, 1] padded with zeros, shape (n, samples); samples a second; true lengths in seconds."""
     sounds, rate = [], 8000
     for path in paths:
@@ -28,7 +30,7 @@ def read_sounds(paths: list[str], root: Path) -> tuple[Array, int, Array]:
             rate, width, channels = file.getframerate(), file.getsampwidth(), file.getnchannels()
             data = file.readframes(file.getnframes())
         kind = {1: np.uint8, 2: np.int16, 4: np.int32}[width]
-        values = np.frombuffer(data, dtype=kind).astype(np.float32)
+        values: NDArray[Any] = np.frombuffer(data, dtype=kind).astype(np.float32)
         values = (values - 128) / 128 if width == 1 else values / 2.0 ** (8 * width - 1)
         sounds.append(values.reshape(-1, channels).mean(axis=1))
     length = max(len(sound) for sound in sounds)
@@ -226,7 +228,7 @@ def harmonics(power: Array, pitch: Array, weight: Array, width: float) -> dict[s
     return found
 
 
-def cepstra(power: Array, f: Array, weight: Array) -> dict[str, Array]:
+def cepstra(power: Array, f: NDArray[Any], weight: Array) -> dict[str, Array]:
     """Cosine coefficients of log energies in bands, on average, and late less early."""
     edges = np.geomspace(80, f[-1], 21)
     bands = np.stack([power[:, :, (f >= a * 0.85) & (f < b * 1.15)].sum(axis=2)

@@ -41,20 +41,12 @@ ORDINALS = {
     "nine": "ninth",
     "twelve": "twelfth",
 }
-ROMAN = (
-    (1000, "M"),
-    (900, "CM"),
-    (500, "D"),
-    (400, "CD"),
-    (100, "C"),
-    (90, "XC"),
-    (50, "L"),
-    (40, "XL"),
-    (10, "X"),
-    (9, "IX"),
-    (5, "V"),
-    (4, "IV"),
-    (1, "I"),
+ROMAN = tuple(
+    zip(
+        (1000, 900, 500, 400, 100, 90, 50, 40, 10, 9, 5, 4, 1),
+        ("M", "CM", "D", "CD", "C", "XC", "L", "XL", "X", "IX", "V", "IV", "I"),
+        strict=True,
+    )
 )
 MONTHS = [
     "January",
@@ -316,7 +308,7 @@ WORDS: dict[str, Writer] = {
 }
 WRITERS: dict[str, dict[str, Writer]] = {
     "date": ALWAYS | date_writers(),
-    "time": ALWAYS | {name: lambda t, f=form: f(*clock(t)) for name, form in TIME_FORMS.items()},  # type: ignore[misc]
+    "time": ALWAYS | {name: lambda t, f=form: f(*clock(t)) for name, form in TIME_FORMS.items()},
     "decimal": ALWAYS | decimal_writers(),
     "whole": ALWAYS | whole_writers(),
     "capital": ALWAYS | WORDS,

@@ -82,10 +82,11 @@ def read_table(frame: pd.DataFrame, seen: NDArray[np.bool_], features: pd.DataFr
         table.codes[name] = np.asarray([names.get(text, -1.0) for text in column], dtype=np.float64)
         table.n_levels[name] = len(names)
     derived = []
-    for name in [] if features is None else features:
-        if add_number(table, str(name), features[name].to_numpy(np.float64), seen):  # type: ignore[index]
+    for label, feature in features.items() if features is not None else ():
+        name = str(label)
+        if add_number(table, name, feature.to_numpy(np.float64), seen):
             table.z[name] = np.clip(table.z[name], -MAX_CLIP, MAX_CLIP)
-            derived.append(str(name))
+            derived.append(name)
     return Table(table.rows, table.z, table.logs, table.empty, table.codes, table.n_levels, tuple(derived))
 
 

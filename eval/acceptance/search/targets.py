@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from scipy.stats import skew
 
 from sandmle.eval.acceptance.search.facts import Array, Facts, column
 
@@ -55,8 +56,8 @@ def read_target(facts: Facts, train: pd.DataFrame) -> Target:
         mean = pd.Series(values).groupby(groups).transform("mean").to_numpy()
         return Target(column(values - mean), column(values), False, 0.0, groups)
     offset = 1.0 if "rmsle" in facts.metric or "log" in facts.metric else 0.0
-    skewed = values.min() > 0 and float(pd.Series(values).skew()) > 1
-    relative = values.min() > 0 and "mape" in facts.metric
+    skewed = values.min() > 0 and skew(values) > 1
+    relative = values.min() > 0 and ("mape" in facts.metric or "rmspe" in facts.metric)
     if (offset and values.min() >= 0) or skewed or relative:
         offset = offset if values.min() >= 0 and not skewed else 0.0
         return Target(column(np.log(values + offset)), column(values), True, offset, None)

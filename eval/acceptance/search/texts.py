@@ -67,7 +67,7 @@ def text_features(source: str, texts: list[str], n_train: int) -> pd.DataFrame:
     tokens = [words_of(text) for text in texts]
     columns: dict[str, Array] = {}
     shapes = pd.DataFrame([shape_of(text, words) for text, words in zip(texts, tokens, strict=True)])
-    columns |= {name: values.to_numpy(np.float64) for name, values in shapes.items()}
+    columns |= {str(name): values.to_numpy(np.float64) for name, values in shapes.items()}
     columns |= word_features(tokens, n_train)
     columns |= beside_numbers(tokens, n_train)
     columns |= letter_features(texts, tokens)
@@ -216,16 +216,20 @@ def letter_features(texts: list[str], tokens: list[list[str]]) -> dict[str, Arra
 
 
 def weighted_terms(terms: list[list[str]], n_train: int) -> tuple[Array, list[str]]:
-    """TF-IDF weights, rows of unit length, of the terms found in at least two training texts (2,000 at most)."""
+    """TF-IDF weights, rows of unit length, of the terms found in at least two training texts (800 at most)."""
     counts = Counter(term for found in terms[:n_train] for term in set(found))
-    kept = sorted((t for t, c in counts.items() if c >= 2), key=lambda t: (-counts[t], t))[:2000]
+    kept = sorted((t for t, c in counts.items() if c >= 2), key=lambda t: (-counts[t], t))[:800]
     index = {term: i for i, term in enumerate(kept)}
-    matrix = np.zeros((len(terms), len(kept)), dtype=np.float64)
+    rows, columns, values = [], [], []
     for row, found in enumerate(terms):
         for term, count in Counter(found).items():
             if term in index:
-                matrix[row, index[term]] = 1 + np.log(count)
-    matrix *= np.log((1 + n_train) / (1 + np.array([counts[t] for t in kept]))) + 1
+                rows.append(row)
+                columns.append(index[term])
+                values.append(count)
+    matrix = np.zeros((len(terms), len(kept)), dtype=np.float32)
+    matrix[rows, columns] = 1 + np.log(np.array(values))
+    matrix *= np.log((1 + n_train) / (1 + np.array([counts[t] for t in kept], dtype=np.float32))) + 1
     return matrix / np.maximum(np.sqrt((matrix**2).sum(axis=1, keepdims=True)), 1e-9), kept
 
 
@@ -234,7 +238,8 @@ def topics(group: str, terms: list[list[str]], n_train: int, count: int) -> dict
     matrix, kept = weighted_terms(terms, n_train)
     if len(kept) < 4:
         return {}
-    matrix = matrix - matrix[:n_train].mean(axis=0)
+    matrix = matrix.astype(np.float64)
+    matrix -= matrix[:n_train].mean(axis=0)
     values, vectors = np.linalg.eigh(matrix[:n_train] @ matrix[:n_train].T)
     top = [i for i in np.argsort(-values, kind="stable")[:count] if values[i] > 1e-9]
     directions = matrix[:n_train].T @ vectors[:, top] / np.sqrt(values[top])

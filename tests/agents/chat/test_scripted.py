@@ -3,10 +3,15 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import sys
 from pathlib import Path
+from unittest import mock
 
+import numpy as np
+import pandas as pd
 import pytest
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from PIL import Image
 from threadpoolctl import threadpool_limits
 
 from sandmle.agents.chat import make_policy, policy_names
@@ -36,11 +41,12 @@ def real_tasks(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Task]:
 
 def execute(code: str, public: Path, workspace: Path) -> str:
     """Run a script of ours right here, where the libraries are warm; the sandbox runs it in test_react."""
-    workspace.mkdir(exist_ok=True)
+    workspace.mkdir(exist_ok=True, parents=True)
     with contextlib.suppress(FileExistsError):
         (workspace / "input").symlink_to(public)
     printed = io.StringIO()
-    with contextlib.chdir(workspace), contextlib.redirect_stdout(printed), threadpool_limits(1):
+    step = mock.patch.object(sys, "argv", ["/tmp/step.py"])
+    with step, contextlib.chdir(workspace), contextlib.redirect_stdout(printed), threadpool_limits(1):
         exec(compile(code, "script.py", "exec"), {"__name__": "__main__"})
     return printed.getvalue()
 
@@ -164,6 +170,8 @@ FAILED = "Traceback ...\n[the step failed: exit code 1]"
 def test_the_turns_of_an_episode() -> None:
     assert converse("scripted:gbdt").code == profile_script().strip() + "\n"
     assert "HistGradientBoosting" in converse("scripted:gbdt", SEEN).code
+    assert converse("scripted:search-16", SEEN).code.endswith("'16'])\n")
+    assert converse("scripted:search", SEEN, FAILED).code == converse("scripted:gbdt", SEEN).code
     assert converse("scripted:gbdt", SEEN, WRITTEN).kind == "score"
     assert converse("scripted:gbdt", SEEN, WRITTEN, "[submission: valid]").kind == "answer"
 
@@ -207,3 +215,71 @@ def test_names() -> None:
     for unknown in ("scripted:magic", "openai:", "gpt", ""):
         with pytest.raises(BadInput, match=r"choose from .*scripted:dummy.*scripted:informed"):
             make_policy(unknown)
+
+
+def _folder(public: Path, name: str) -> None:
+    """A public folder beyond a table of labels; what is to be found is the lightness, or the word."""
+    rng = np.random.default_rng(5)
+    light, n = rng.uniform(60, 190, 60), 60
+    table = pd.DataFrame({"key": [f"k{i:02}" for i in range(n)], "size": rng.normal(size=n).round(3)})
+    if name == "pictures":
+        (public / "photos").mkdir(parents=True)
+        for i in range(n):
+            pixels = np.clip(rng.normal(light[i], 9, (12, 12)), 0, 255).astype(np.uint8)
+            Image.fromarray(pixels).save(public / "photos" / f"{i:02}.png")
+        table["photo"] = [f"photos/{i:02}.png" for i in range(n)]
+        table["grade"] = np.array(["dim", "pale", "bright"])[np.digitize(light, [100, 150])]
+    elif name == "masks":
+        (public / "photos").mkdir(parents=True)
+        for i in range(n):
+            pixels = np.full((8, 12), 60) + np.arange(96).reshape(8, 12) % 12 // 6 * 100
+            Image.fromarray((pixels + rng.integers(0, 20, (8, 12))).astype(np.uint8)).save(
+                public / "photos" / f"{i}.png"
+            )
+        table["photo"], table["grade"] = [f"photos/{i}.png" for i in range(n)], "7 6 19 6 31 6 43 6 55 6 67 6 79 6 91 6"
+    elif name == "sets":
+        table["grade"] = [
+            " ".join(w for w, on in (("big", s > 0), ("odd", s > 1)) if on) or "none" for s in table["size"]
+        ]
+    else:
+        table["visit"] = np.repeat(np.arange(12), 5)
+        table["grade"] = (table["size"] > 0).astype(int)
+    public.mkdir(exist_ok=True, parents=True)
+    table[:40].to_csv(public / "train.csv", index=False)
+    table[40:].drop(columns="grade").to_csv(public / "test.csv", index=False)
+    constant = {"pictures": "dim", "masks": "none", "sets": "none", "groups": 0.5}[name]
+    table[40:][["key"]].assign(grade=constant).to_csv(public / "sample_submission.csv", index=False)
+    briefs = {
+        "pictures": "Scored by `quadratic_kappa`. Grades are `dim`, `pale` and `bright`, in this order.",
+        "masks": "Scored by `dice`.",
+        "sets": "Scored by `jaccard`.",
+        "groups": "Scored by `ndcg_at_5`. Rows are ranked within each `visit`.",
+    }
+    (public / "description.md").write_text(f"# Grades\n\n{briefs[name]}\n")
+
+
+def _plan_beyond(name: str, tmp_path: Path) -> tuple[Path, Plan]:
+    _folder(tmp_path / "public", name)
+    return tmp_path / "public", plan_for(tmp_path / "public", tmp_path / "work")
+
+
+@pytest.mark.parametrize("name", ["pictures", "masks", "sets", "groups"])
+@pytest.mark.parametrize("template", ["dummy", "linear", "search-4"])
+def test_more_than_a_table_is_left_to_the_search(name: str, template: str, tmp_path: Path) -> None:
+    public, plan = _plan_beyond(name, tmp_path)
+    assert plan.beyond_table
+    printed = execute(script(template, plan, seed=0), public, tmp_path / "work")
+    assert printed.splitlines()[-1] == "submission.csv: 20 rows written"
+    found = pd.read_csv(tmp_path / "work" / "submission.csv", keep_default_na=False)
+    assert list(found) == ["key", "grade"]
+    assert list(found["key"]) == [f"k{i}" for i in range(40, 60)]
+    constant = found["grade"].nunique() == 1
+    assert constant == (template == "dummy" or name == "masks")
+
+
+def test_the_search_is_told_what_the_brief_tells(tmp_path: Path) -> None:
+    told = {name: _plan_beyond(name, tmp_path / name)[1].facts for name in ("pictures", "masks", "sets", "groups")}
+    assert (told["pictures"]["kind"], told["pictures"]["classes"]) == ("label", ["dim", "pale", "bright"])
+    assert (told["masks"]["kind"], told["masks"]["mask_shape"]) == ("mask", [8, 12])
+    assert (told["sets"]["kind"], told["sets"]["classes"]) == ("label_set", ["big", "odd"])
+    assert (told["groups"]["kind"], told["groups"]["group_column"]) == ("relevance", "visit")

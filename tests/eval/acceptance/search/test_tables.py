@@ -4,14 +4,19 @@ import ast
 import json
 import subprocess
 import sys
+from importlib.resources import files
 
 import numpy as np
 import pandas as pd
 import pytest
 from sklearn.metrics import roc_auc_score
 
-from sandmle.eval.acceptance import MAX_IDEAS, _search_script, search_script
+from sandmle.eval.acceptance import MAX_IDEAS, search_script
+from sandmle.eval.acceptance.search import finals, greedy
+from sandmle.eval.acceptance.search._bundle import MODULES
+from sandmle.eval.acceptance.search.main import main
 
+OWN = {"__future__", "sandmle"}
 SIGNS = {"u": 1.0, "v": -1.0, "w": 1.0, "x": -1.0}
 RULES = {
     "interaction": lambda d: 1.3 * d.d * d.e,
@@ -61,18 +66,24 @@ def search(tmp_path, monkeypatch):
 
     def run(kind, **arguments):
         monkeypatch.chdir(tmp_path)
-        monkeypatch.setattr(sys, "argv", _arguments(kind, **arguments))
-        _search_script.main()
+        main(_arguments(kind, **arguments)[1:])
         return pd.read_csv(tmp_path / "submission.csv")
 
     return run
+
+
+class _StandIn(finals.Linear):
+    """The linear model in the place of another."""
+
+    def __init__(self, *args):
+        super().__init__(*(args if len(args) > 1 else (8.0, args[0])))
 
 
 @pytest.fixture
 def linear_only(monkeypatch):
     """Leave blend and trees out of the final choice: they cost most of the time and find no rule."""
     for name in ("Blend", "Boosted"):
-        monkeypatch.setattr(_search_script, name, _search_script.Linear)
+        monkeypatch.setattr(finals, name, _StandIn)
 
 
 @pytest.mark.usefixtures("linear_only")
@@ -105,17 +116,23 @@ def test_nothing_is_spoilt_where_there_is_nothing_to_find(tmp_path, search, seed
 @pytest.mark.usefixtures("linear_only")
 def test_no_more_ideas_are_cross_validated_than_allowed(tmp_path, search, monkeypatch):
     _folder(tmp_path, RULES["interaction"], "number")
-    fits = []
-    whole = _search_script.Search.out_of_fold
-    monkeypatch.setattr(_search_script.Search, "out_of_fold", lambda *args: fits.append(1) or whole(*args))
-    counts = []
-    for ideas in (0, 7):
-        fits.clear()
-        search("number", metric="rmse", classes=(), ideas=ideas)
-        counts.append(len(fits))
-    penalties = len(_search_script.PENALTIES)
-    rounds = (counts[1] - counts[0]) // penalties
-    assert 0 < counts[1] - counts[0] - rounds * penalties <= 7
+    tested = set()
+    whole = greedy.Search.gain
+    monkeypatch.setattr(
+        greedy.Search, "gain", lambda self, stage, index: tested.add(index) or whole(self, stage, index)
+    )
+    search("number", metric="rmse", classes=(), ideas=7)
+    assert 0 < len(tested) <= 7
+
+
+def test_each_budget_gives_what_it_gives_alone(tmp_path, search):
+    _folder(tmp_path, RULES["interaction"], "number")
+    search("number", metric="rmse", classes=(), ideas="1,4,16")
+    together = {k: (tmp_path / f"submission-{k}.csv").read_bytes() for k in (1, 4, 16)}
+    assert (tmp_path / "submission.csv").read_bytes() == together[16]
+    for k, found in together.items():
+        search("number", metric="rmse", classes=(), ideas=k)
+        assert (tmp_path / f"submission-{k}.csv").read_bytes() == found
 
 
 @pytest.mark.parametrize(("kind", "metric"), [("label", "macro_f1"), ("class_probabilities", "multiclass_log_loss")])
@@ -149,13 +166,18 @@ def test_a_skewed_positive_target_stays_positive(tmp_path, search):
     assert np.corrcoef(np.log(found), truth)[0, 1] > 0.8
 
 
+def _source(name):
+    return (files("sandmle.eval.acceptance.search") / f"{name}.py").read_text()
+
+
 def test_the_script_stands_alone_and_repeats(tmp_path, search):
     imported = {
         (node.module or "").split(".")[0] if isinstance(node, ast.ImportFrom) else node.names[0].name.split(".")[0]
-        for node in ast.walk(ast.parse(search_script()))
+        for name in MODULES
+        for node in ast.walk(ast.parse(_source(name)))
         if isinstance(node, (ast.Import, ast.ImportFrom))
     }
-    assert imported <= sys.stdlib_module_names | {"numpy", "pandas", "sklearn"}
+    assert imported <= sys.stdlib_module_names | {"numpy", "pandas", "scipy", "sklearn", "threadpoolctl", "PIL"} | OWN
     _folder(tmp_path, RULES["interaction"], "probability")
     (tmp_path / "search.py").write_text(search_script())
     command = [sys.executable, *_arguments("probability")]

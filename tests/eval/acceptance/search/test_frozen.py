@@ -1,0 +1,25 @@
+"""The search is frozen: its script may not change without a conscious act.
+
+The library of ideas was written on 2026-11-29, blind: before, and without knowledge of, the hidden rules that it is
+tested on, from the public layout of the files alone. Whoever changes it afterwards has seen rules, and what
+``discoverable`` means changes with it: say so in the changelog, give the new date and hash here, and measure anew.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from sandmle.eval.acceptance import search_script
+
+FROZEN_ON = "2026-11-29"
+SHA256 = "4ba4a027ac362bf746f1eb7e6760d512c057d709b8836a32904795661737a395"
+
+
+def test_the_search_is_the_one_that_was_frozen():
+    found = hashlib.sha256(search_script().encode()).hexdigest()
+    assert found == SHA256, f"the search differs from the one frozen on {FROZEN_ON}; its hash is now {found}"
+
+
+def test_it_fits_into_a_message():
+    assert len(search_script().encode()) < 200_000
+    assert "</code>" not in search_script()
