@@ -18,8 +18,8 @@ from sandmle.graphs.synthesis.card._record import Quartiles
 __all__ = ["Bar", "bar_plot", "box_plot", "environment"]
 
 COLOURS = ("#0072b2", "#d55e00")
-WIDTH = 760
-LEFT = 200
+WIDTH = 780
+LEFT = 220
 RIGHT = 160
 TOP = 52
 ROW = 26
