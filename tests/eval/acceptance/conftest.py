@@ -186,7 +186,7 @@ def cells_of(kind: str, labels: np.ndarray, classes: tuple[str, ...]) -> list:
 
 
 def _signals(frame: pd.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-    plain, full = (table @ np.array([1.1, 0.5, 0.6, 1.25])[: table.shape[1]] for table in _terms(frame))
+    plain, full = (table @ np.array([1.15, 0.5, 0.6, 1.15])[: table.shape[1]] for table in _terms(frame))
     return 1.5 * (full - full.mean()) / full.std(), 1.5 * (plain - plain.mean()) / full.std()
 
 

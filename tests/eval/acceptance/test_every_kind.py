@@ -25,7 +25,12 @@ KINDS = (
 
 @pytest.fixture(scope="module", params=KINDS)
 def task(request, make_kind):
-    return make_kind(11, request.param)
+    return make_kind(11, request.param, n_test=500)
+
+
+@pytest.fixture(scope="module")
+def pictures(task, make_kind):
+    return make_kind(12, task.kind, n_test=500, files=True)
 
 
 def _labels(evidence):
@@ -56,30 +61,15 @@ def _judge(name, evidence):
     return judge(name, evidence, calibrate(evidence, resamples=2))
 
 
-def test_a_clean_task_passes_every_probe(task):
-    calibration = calibrate(task)
-    assert calibration.problem == ""
-    for name in probe_names():
-        found = judge(name, task, calibration)
-        assert found.passed, (name, found.reason)
-    tried = judge("trivial", task, calibration).numbers
-    assert set(tried) >= {
-        "constant",
-        "random",
-        "sample",
-        "shuffled_sample",
-        "identifier",
-        "row_order",
-        "nearest_duplicate",
-    }
-
-
-def test_a_clean_task_of_pictures_passes_every_probe(task, make_kind):
-    pictures = make_kind(12, task.kind, files=True)
-    calibration = calibrate(pictures)
-    for name in probe_names():
-        found = judge(name, pictures, calibration)
-        assert found.passed, (name, found.reason)
+@pytest.mark.parametrize(("seed", "n_test", "files"), [(11, 1400, False), (12, 1000, True)])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_clean_task_passes_every_probe(make_kind, kind, seed, n_test, files):
+    evidence = make_kind(seed, kind, n_test=n_test, files=files)
+    calibration = calibrate(evidence, resamples=100)
+    verdicts = {name: judge(name, evidence, calibration) for name in probe_names()}
+    assert {name: found.reason for name, found in verdicts.items() if not found.passed} == {}
+    tried = {"constant", "random", "sample", "shuffled_sample", "identifier", "row_order", "nearest_duplicate"}
+    assert set(verdicts["trivial"].numbers) >= tried
 
 
 def test_truth_is_read_from_the_cells_of_train(task):
@@ -101,7 +91,7 @@ def test_sorted_training_rows_are_found(task):
     assert "order of the training rows" in _judge("row_order", replace(task, train=train)).reason
 
 
-def test_a_copied_target_is_found(task, make_kind):
+def test_a_copied_target_is_found(task):
     truth = pd.Series(make_cells(task))
     copied = np.concatenate([task.train[task.target].to_numpy(object), truth.to_numpy(object)])
     found = _judge("lone_column", _with_column(task, copied))
@@ -120,8 +110,7 @@ def make_cells(evidence):
     return list(truth[:, 0] if evidence.kind == "relevance" else truth)
 
 
-def test_duplicated_pictures_are_found(task, make_kind):
-    pictures = make_kind(12, task.kind, files=True)
+def test_duplicated_pictures_are_found(pictures):
     train, test = pictures.features
     again = test.copy()
     again.iloc[30:70] = train.iloc[:40].to_numpy()
@@ -129,8 +118,7 @@ def test_duplicated_pictures_are_found(task, make_kind):
     assert "items of train stand in test again" in found.reason
 
 
-def test_shifted_pictures_are_found_unless_declared(task, make_kind):
-    pictures = make_kind(12, task.kind, files=True)
+def test_shifted_pictures_are_found_unless_declared(pictures):
     train, test = pictures.features
     shifted = replace(pictures, features=(train, test.assign(pixel_load=test["pixel_load"] + 1)))
     assert "features differ" in _judge("shift", shifted).reason
