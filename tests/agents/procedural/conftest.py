@@ -22,8 +22,19 @@ def strategist() -> ProceduralStrategist:
 
 @pytest.fixture(scope="session")
 def plans(strategist: ProceduralStrategist) -> list[TaskPlan]:
-    """Thirty candidates over all problem types."""
-    return [asyncio.run(strategist.plan(get_seed(SEEDS[k % 3]), k)) for k in range(30)]
+    """Thirty candidates, and one of every problem that is not among them."""
+    found = [asyncio.run(strategist.plan(get_seed(SEEDS[k % 3]), k)) for k in range(30)]
+    missing = {"binary", "multiclass", "multilabel", "ordinal", "regression", "ranking"} - {
+        p.problem_type for p in found
+    }
+    for k in range(30, 400):
+        if not missing:
+            break
+        plan = asyncio.run(strategist.plan(get_seed(SEEDS[k % 3]), k))
+        if plan.problem_type in missing:
+            missing.remove(plan.problem_type)
+            found.append(plan)
+    return found
 
 
 @pytest.fixture
