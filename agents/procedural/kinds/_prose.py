@@ -224,7 +224,7 @@ def draw_prose(rng: np.random.Generator, medium: TextMedium, plain: int, hidden:
 
 def text_factors(prose: Prose) -> tuple[dict[str, Column], dict[str, Column]]:
     """All plain and all hidden factors that texts with these words can carry."""
-    plain = [
+    plain: list[Column] = [
         _number("blame_words", "Words of blame", 1, 4),
         *(_number(name, f"Words from the field of {name[9:]}", 0, 3) for name, _ in prose.topics),
         _number("exclamations", "Exclamation marks", 0, 3),
@@ -236,7 +236,7 @@ def text_factors(prose: Prose) -> tuple[dict[str, Column], dict[str, Column]]:
         _choice("place", "The place that is mentioned", prose.places),
         _choice("witness", "The third person that is mentioned", prose.witnesses),
     ]
-    hidden = [
+    hidden: list[Column] = [
         _number("denied_praise", "Words of praise that are denied", 0, 2),
         _number("different_objects", "Different objects in the text", 2, 4),
         _number("request_position", "Sentences before the request", 1, 4),

@@ -9,7 +9,7 @@ import numpy as np
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.kinds._kind import Brief, Factors, PublicColumn, TaskKind, register
 from sandmle.agents.procedural.kinds._prose import draw_some
-from sandmle.agents.procedural.lexicon import Domain, RewriteMedium, Shortening, SpokenUnit, Target
+from sandmle.agents.procedural.lexicon import Domain, RewriteMedium, Target
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import AnyRule, RewriteRule, RuleGrammar
 from sandmle.agents.procedural.rules.rewrite import Condition, StyleChoice, TokenClass
@@ -93,7 +93,8 @@ class Rewrite(TaskKind):
         """Words and marks of the lines; there are no columns that a rule could read."""
         medium = _medium_of(domain)
         classes = ("short", "measure", *draw_some(rng, ("date", "time", "code", "times"), int(rng.integers(2, 4))))
-        used = {word for unit in (*medium.units, *medium.shortenings) for word in _long(unit).split()}
+        spoken = (*(unit.spoken for unit in medium.units), *(entry.long for entry in medium.shortenings))
+        used = {word for words in spoken for word in words.split()}
         lines = Lines(
             source=medium.source,
             desks=draw_some(rng, DESKS, 4),
@@ -137,10 +138,6 @@ def _medium_of(domain: Domain) -> RewriteMedium:
     if domain.media.rewrite is None:
         raise ValueError(f"domain {domain.slug} has no lines to rewrite")
     return domain.media.rewrite
-
-
-def _long(entry: SpokenUnit | Shortening) -> str:
-    return entry.spoken if isinstance(entry, SpokenUnit) else entry.long
 
 
 def _choose(rng: np.random.Generator, token: TokenClass, desks: tuple[str, ...], *, turning: bool) -> StyleChoice:
