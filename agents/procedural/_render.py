@@ -10,8 +10,8 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from sandmle.agents.procedural.blueprint import Blueprint
+from sandmle.agents.procedural.mutations import published
 from sandmle.agents.procedural.problems import QUANTILES
-from sandmle.agents.procedural.schema import NumericColumn
 from sandmle.agents.roles import TaskPlan
 from sandmle.canary import canary
 
@@ -52,6 +52,7 @@ def facts(plan: TaskPlan) -> dict[str, Any]:
     """What every template may ask for."""
     blueprint = Blueprint.of(plan)
     table, problem = blueprint.table, blueprint.problem
+    public = published(table, blueprint.mutations)
     quantile = QUANTILES.get(plan.metric)
     return {
         "task_id": plan.task_id,
@@ -77,9 +78,12 @@ def facts(plan: TaskPlan) -> dict[str, Any]:
         "columns": table.columns,
         "n_causes": len(table.groups()),
         "missing": {column.name: column.missing for column in table.columns if column.missing},
-        "numeric": [column.name for column in table.columns if isinstance(column, NumericColumn)],
-        "categorical": [column.name for column in table.categorical()],
-        "ordinal": {column.name: list(column.levels) for column in table.ordinal()},
-        "dates": [column.name for column in table.dates()],
+        "numeric": [column.name for column in public.numeric()],
+        "categorical": [column.name for column in public.categorical()],
+        "ordinal": {column.name: list(column.levels) for column in public.ordinal()},
+        "dates": [column.name for column in public.dates()],
+        "mutations": blueprint.mutations,
+        "repairs": [line for mutation in blueprint.mutations for line in mutation.undo()],
+        "label_noise": max((mutation.label_noise() for mutation in blueprint.mutations), default=0.0),
         "normal_quantiles": [round(NormalDist().inv_cdf((k + 0.5) / POINTS), 6) for k in range(POINTS)],
     }

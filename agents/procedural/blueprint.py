@@ -8,6 +8,7 @@ from typing import Any, Self
 from pydantic import Field
 
 from sandmle.agents.procedural.lexicon import Domain, get_domain
+from sandmle.agents.procedural.mutations import AnyMutation
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import AnyRule
 from sandmle.agents.procedural.schema import TableSchema
@@ -24,6 +25,7 @@ class Blueprint(Record):
         kind: name of the kind of task, see ``kinds``.
         table: the factors that the rule reads; for tables the public columns.
         content: the kind's own record, as JSON.
+        mutations: what goes wrong with the table before competitors get it.
     """
 
     domain: str
@@ -32,6 +34,7 @@ class Blueprint(Record):
     table: TableSchema
     rule: AnyRule
     content: Mapping[str, Any] = Field(default_factory=dict)
+    mutations: tuple[AnyMutation, ...] = ()
 
     @classmethod
     def of(cls, plan: TaskPlan) -> Self:

@@ -75,6 +75,11 @@ class NumericColumn(Record):
     def _span(self) -> tuple[float, float]:
         return (math.log(self.low), math.log(self.high)) if self.log else (self.low, self.high)
 
+    @property
+    def smallest(self) -> float:
+        """The least value that is recorded; above 0 on a log scale."""
+        return self.low if not self.log else max(self.low, 10.0**-self.decimals)
+
     def scaled(self) -> Scaled:
         """The column with zero mean and unit spread."""
         low, high = self._span
@@ -94,8 +99,7 @@ class NumericColumn(Record):
             spread = (high - low) / (math.sqrt(12.0) if self.shape == "uniform" else 6.0)
             values = f"{_short((low + high) / 2)!r} + {_short(spread)!r} * ({noise})"
             values = f"np.exp({values})" if self.log else values
-        smallest = self.low if not self.log else max(self.low, 10.0**-self.decimals)
-        return f"np.round(np.clip({values}, {smallest!r}, {self.high!r}), {self.decimals})"
+        return f"np.round(np.clip({values}, {self.smallest!r}, {self.high!r}), {self.decimals})"
 
 
 class CategoricalColumn(Record):

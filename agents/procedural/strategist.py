@@ -60,6 +60,9 @@ class ProceduralStrategist:
         problem = _draw_problem(rng, seed, kind, problem_type, domain, target)
         factors = kind.draw_factors(rng, domain, problem, dna)
         rule = kind.draw_rule(rng, factors, problem, dna)
+        mutations = kind.draw_mutations(rng, factors, problem)
+        for mutation in mutations:
+            rule = mutation.changed(rule)
         blueprint = Blueprint(
             domain=domain.slug,
             kind=kind.name,
@@ -67,6 +70,7 @@ class ProceduralStrategist:
             table=factors.table,
             rule=rule,
             content=factors.content.model_dump(mode="json") if factors.content else {},
+            mutations=mutations,
         )
         digest = sha256_json([self._batch_seed, self._settings_hash, seed.id, candidate])
         return TaskPlan(
@@ -85,6 +89,7 @@ class ProceduralStrategist:
             test_seed=int(rng.integers(2**31)),
             n_train=self._n_train,
             n_test=self._n_test or kind.n_test,
+            declared_shift=tuple(name for mutation in mutations for name in mutation.shifted()),
             rule_terms=tuple(term.readable() for term in rule.terms()),
             details=blueprint.model_dump(mode="json"),
         )
@@ -102,9 +107,7 @@ def _draw_kind(rng: np.random.Generator, modality: Modality, dna: StructuralDNA)
     return kind, problem
 
 
-def _draw_domain(
-    rng: np.random.Generator, seed: Seed, kind: TaskKind, problem: ProblemType
-) -> tuple[Domain, Target]:
+def _draw_domain(rng: np.random.Generator, seed: Seed, kind: TaskKind, problem: ProblemType) -> tuple[Domain, Target]:
     """Any domain that has words for the task, but those that resemble the seed's own."""
     own = {seed.id, seed.family, *seed.id.lower().split("-")}
     found = [
@@ -137,6 +140,7 @@ def _draw_problem(
         center=center,
         spread=spread,
         group=(target.group.column, target.group.prefix) if isinstance(target, RankingTarget) else None,
+        mask_shape=kind.mask_shape(rng),
     )
 
 

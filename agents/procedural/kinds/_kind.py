@@ -26,6 +26,7 @@ import numpy as np
 
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.lexicon import Domain, RegressionTarget, Target
+from sandmle.agents.procedural.mutations import Mutation
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import AnyRule, RuleGrammar, draw_rule
 from sandmle.agents.procedural.schema import TableSchema
@@ -116,17 +117,21 @@ class TaskKind(ABC):
             return target.center, target.spread, target.positive
         return 0.0, 1.0, False
 
+    def mask_shape(self, rng: np.random.Generator) -> tuple[int, int] | None:
+        """Height and width of the masks it asks for; None where it asks for none."""
+        return None
+
     @abstractmethod
-    def draw_factors(
-        self, rng: np.random.Generator, domain: Domain, problem: Problem, dna: StructuralDNA
-    ) -> Factors:
+    def draw_factors(self, rng: np.random.Generator, domain: Domain, problem: Problem, dna: StructuralDNA) -> Factors:
         """Draw factors and content."""
 
-    def draw_rule(
-        self, rng: np.random.Generator, factors: Factors, problem: Problem, dna: StructuralDNA
-    ) -> AnyRule:
+    def draw_rule(self, rng: np.random.Generator, factors: Factors, problem: Problem, dna: StructuralDNA) -> AnyRule:
         """Draw the hidden rule; the shared grammar by default."""
         return draw_rule(rng, factors.table, factors.grammar, problem, dna)
+
+    def draw_mutations(self, rng: np.random.Generator, factors: Factors, problem: Problem) -> tuple[Mutation, ...]:
+        """What goes wrong with the public table; nothing by default."""
+        return ()
 
     @abstractmethod
     def brief(self, blueprint: Blueprint) -> Brief:
