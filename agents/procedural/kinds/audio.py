@@ -135,7 +135,7 @@ class Audio(TaskKind):
                 PublicFile("test_audio/", "the recordings that `test.csv` names"),
             ),
             paragraphs=(
-                f"Each recording holds {medium.subject}; it was made by {medium.source}. Recordings are WAV files of"
+                f"Each recording is of {medium.subject}; it was made by {medium.source}. Recordings are WAV files of"
                 f" {content.samples / content.rate:g} s: mono, 16 bit, {content.rate} samples a second.",
             ),
         )

@@ -11,7 +11,7 @@ Vocabulary:
     season    the value at the phase of the target, averaged over the cycles of the window; periods differ
     jump      the last value minus the mean of the three before
     partner   the second channel at the end of the window, against its own mean
-    slot      a category of the calendar into which the target falls
+    slot      the slot of the operating plan, A to E, into which the target falls
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class Forecast(TaskKind):
     def draw_factors(self, rng: np.random.Generator, domain: Domain, problem: Problem, dna: StructuralDNA) -> Factors:
         """Readings of a window and the slot of its target."""
         shares = tuple(round(1 / len(SLOTS), 2) for _ in SLOTS)
-        slot = CategoricalColumn(name="slot", description="slot of the calendar", levels=SLOTS, weights=shares)
+        slot = CategoricalColumn(name="slot", description="slot of the operating plan", levels=SLOTS, weights=shares)
         columns = tuple(
             NumericColumn(name=name, unit="", description=text, low=low, high=high, shape=shape, decimals=4)
             for name, (text, low, high, shape) in SHAPES.items()
@@ -133,7 +133,9 @@ class Forecast(TaskKind):
             f" that is at step {content.steps - 1 + content.ahead}."
         )
         slot = PublicColumn(
-            content.category, f"category: {', '.join(SLOTS)}", "Part of the calendar into which the target's step falls"
+            content.category,
+            f"category: {', '.join(SLOTS)}",
+            "Slot of the operating plan into which the target's step falls",
         )
         return Brief(
             item=brief.item,
