@@ -137,7 +137,7 @@ def text_submissions(facts: Facts, budgets: list[int]) -> dict[int, pd.DataFrame
     names = feature_columns(facts, train, test)
     texts = [c for c in names if not pd.api.types.is_numeric_dtype(train[c])]
     source = max(
-        texts, key=lambda c: overlap(list(train[c].fillna("").astype(str)), targets) + 1e-6 * train[c].nunique()
+        texts, key=lambda c: overlap([str(x) for x in train[c].fillna("")], targets) + 1e-6 * train[c].nunique()
     )
     if facts.style == "dummy":
         constant = max(sorted(set(targets)), key=lambda t: (targets.count(t), -len(t)))

