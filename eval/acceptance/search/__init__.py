@@ -1,7 +1,7 @@
 """The frozen search: what a patient competitor finds in the public files alone.
 
-It was fixed before the hidden rules that it is tested on were known; ``tests/eval/acceptance/search/test_frozen.py``
-holds its hash. The modules of this package are joined into one script that stands alone (numpy, pandas, scipy,
+It is fixed before the rules that it is tested on are drawn; ``tests/eval/acceptance/search/test_frozen.py`` holds its
+hash and says what was written blind. The modules of this package are joined into one script that stands alone (numpy, pandas, scipy,
 scikit-learn, Pillow); how to run it is told in ``main.py``.
 
 Vocabulary:
