@@ -1,8 +1,8 @@
 """The frozen search: what a patient competitor finds in the public files alone.
 
 It is fixed before the rules that it is tested on are drawn; ``tests/eval/acceptance/search/test_frozen.py`` holds its
-hash and says what was written blind. The modules of this package are joined into one script that stands alone (numpy, pandas, scipy,
-scikit-learn, Pillow); how to run it is told in ``main.py``.
+hash and says what was written blind. The modules of this package are joined into one script that stands alone (numpy,
+pandas, scipy, scikit-learn, Pillow); how to run it is told in ``main.py``.
 
 Vocabulary:
     front-end    turns items (images, sounds, texts, series, nodes) into a table of numeric features

@@ -2,8 +2,9 @@
 
 The front-ends, rewriting and segmenting were written on 2026-11-29, blind: before, and without knowledge of, the hidden
 rules of those modalities, from the public layout of the files alone. The ideas on one or two columns of a table
-(``ideas.py``) were taken over as they stood in the earlier search for tables, so the claim does not cover them. Whoever changes it afterwards has seen rules, and what
-``discoverable`` means changes with it: say so in the changelog, give the new date and hash here, and measure anew.
+(``ideas.py``) were taken over as they stood in the earlier search for tables, so the claim does not cover them.
+Whoever changes the search afterwards has seen rules, and what ``discoverable`` means changes with it: say so in the
+changelog, give the new date and hash here, and measure anew.
 """
 
 from __future__ import annotations
