@@ -37,20 +37,28 @@ __all__ = [
 SIZES = (36, 38, 40)
 INK_SHARE = {False: 0.056, True: 0.075}
 """Area of all marks over that of the picture, without and with rings."""
+STRONGEST = {"stripes": 0.04, "blotches": 0.026}
+"""Texture of greater strength would hide marks."""
 MOST_MARKS = {False: 8, True: 6}
 COLOUR_SHARE = 0.55
-PLAIN_KINDS = ("linear", "hinge")
+PLAIN_KINDS = ("average", "hinge", "linear", "saturation")
 HIDDEN_KINDS = (
     "band",
     "difference",
+    "distance",
     "extreme",
+    "flip",
+    "folded_sum",
     "gate",
     "interaction",
     "level_optimum",
     "level_slope",
     "linear",
     "optimum",
+    "saturated_product",
     "sign_agreement",
+    "soft_agreement",
+    "soft_gate",
 )
 TINTS = (
     (0.04, 0.0, -0.04),
@@ -142,7 +150,7 @@ def factors_of(picture: Picture) -> tuple[Column, ...]:
         _uniform("brightness", "Brightness of the background in the middle", *bright),
         _uniform("slope", "Rise of the background from left to right", -0.12, 0.12),
         _uniform("vignette", "Fall of the background from the middle to the corners", 0.0, 0.22),
-        _uniform("grain", "Strength of the texture", 0.008, 0.04),
+        _uniform("grain", "Strength of the texture", 0.008, STRONGEST[picture.texture]),
         _uniform("grit", "Noise of single pixels", 0.008, 0.028),
         _uniform("depth", "Contrast of the marks", 0.2, 0.32),
     ]

@@ -15,6 +15,7 @@ from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.kinds._kind import Brief, Factors, TaskKind, register
 from sandmle.agents.procedural.kinds._pictures import (
     COLOUR_SHARE,
+    PLAIN_KINDS,
     TINTS,
     image_medium,
     picture_column,
@@ -48,7 +49,21 @@ HIDDEN = {
     "column": "Place from left to right",
 }
 PLACES = ("row", "column")
-HIDDEN_KINDS = ("band", "difference", "gate", "interaction", "linear", "optimum", "sign_agreement")
+HIDDEN_KINDS = (
+    "band",
+    "difference",
+    "distance",
+    "flip",
+    "folded_sum",
+    "gate",
+    "interaction",
+    "linear",
+    "optimum",
+    "saturated_product",
+    "sign_agreement",
+    "soft_agreement",
+    "soft_gate",
+)
 
 
 class MaskContent(Record):
@@ -102,7 +117,7 @@ class Segmentation(TaskKind):
         shapes = tuple(name for name in HIDDEN if name not in PLACES)
         hidden = (*(shapes[int(k)] for k in rng.permutation(len(shapes))[:3]), PLACES[int(rng.integers(2))])
         grammar = RuleGrammar(
-            easy=Part(share="easy", count=(2, 2), columns=plain, kinds=("linear", "hinge")),
+            easy=Part(share="easy", count=(2, 2), columns=plain, kinds=PLAIN_KINDS),
             hidden=Part(share="hidden", count=(1, 3), columns=hidden, kinds=HIDDEN_KINDS),
             easy_share=(0.3, 0.6),
         )

@@ -29,7 +29,7 @@ from sandmle.task import ProblemType, StructuralDNA
 
 __all__ = ["TableImage", "TableImageContent"]
 
-EASY_KINDS = ("linear", "hinge", "level_effect", "ordinal_trend")
+EASY_KINDS = (*PLAIN_KINDS, "level_effect", "ordinal_trend")
 TABLE_KINDS = tuple(kind for kind in HIDDEN_KINDS if kind != "linear")
 FEW_LEVELS = 6
 N_NUMERIC, N_OTHER = (3, 5), (1, 3)
