@@ -76,6 +76,7 @@ def test_a_changed_byte_or_a_task_of_other_settings_is_found(revealed: Path, tmp
     (task, *_) = load_tasks(revealed / "tasks")
     assert _foreign(task, batch, 2) == []
     assert _difference(task, task) == ""
+    assert _difference(None, task) == f"{task.id}: is missing"
     copy = Path(shutil.copytree(task.root, tmp_path / task.id))
     with (copy / "prepared/public/train.csv").open("a") as stream:
         stream.write("\n")
