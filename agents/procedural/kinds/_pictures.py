@@ -121,7 +121,7 @@ def draw_picture(rng: np.random.Generator, domain: Domain) -> Picture:
     rings, odd, stripes = LOOKS[int(rng.integers(len(LOOKS)))]
     size = SIZES[int(rng.integers(len(SIZES)))]
     colour = bool(rng.random() < COLOUR_SHARE)
-    laid_out = ("mark_spread", "mark_stretch")
+    laid_out: tuple[str, ...] = ("mark_spread", "mark_stretch")
     if rings:
         laid_out += ("ring_share",)
     if odd:
