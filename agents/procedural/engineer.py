@@ -9,7 +9,8 @@ from sandmle.agents.procedural._render import render_to
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.eval.grading import MAX_BYTES, MAX_TEXT
 from sandmle.eval.metrics import get_metric
-from sandmle.task import COLUMN_PER_CLASS, PredictionKind, Thresholds
+from sandmle.submission import COLUMN_PER_CLASS
+from sandmle.task import PredictionKind, Thresholds
 
 __all__ = ["ProceduralEngineer"]
 

@@ -18,7 +18,8 @@ from typing import Literal
 
 from sandmle.eval.metrics import get_metric
 from sandmle.record import Record
-from sandmle.task import COLUMN_PER_CLASS, ProblemType, SubmissionFormat
+from sandmle.submission import COLUMN_PER_CLASS
+from sandmle.task import ProblemType, SubmissionFormat
 
 __all__ = ["METRICS", "QUANTILES", "Link", "Problem", "link_of", "metrics_for"]
 

@@ -21,7 +21,8 @@ from sandmle.errors import BadInput
 from sandmle.eval.metrics import get_metric
 from sandmle.record import sha256_json
 from sandmle.seeds import Seed
-from sandmle.task import SPACE_SEPARATED, Modality, ProblemType, StructuralDNA
+from sandmle.submission import SPACE_SEPARATED
+from sandmle.task import Modality, ProblemType, StructuralDNA
 
 __all__ = ["ProceduralStrategist"]
 

@@ -14,7 +14,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sandmle.eval.metrics import Array, Values
-from sandmle.task import COLUMN_PER_CLASS, EMPTY, SubmissionFormat
+from sandmle.submission import COLUMN_PER_CLASS, EMPTY
+from sandmle.task import SubmissionFormat
 
 __all__ = ["LABEL_MATRIX", "ONE_CLASS", "PADDING", "blocks_of", "decode", "outcome", "read_labels", "read_target"]
 

@@ -11,7 +11,8 @@ import pandas as pd
 
 from sandmle.eval.grading import MAX_TEXT, encode_mask
 from sandmle.eval.metrics import Array
-from sandmle.task import EMPTY, SubmissionFormat
+from sandmle.submission import EMPTY
+from sandmle.task import SubmissionFormat
 
 __all__ = ["bad_cells", "random_columns"]
 

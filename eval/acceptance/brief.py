@@ -14,7 +14,8 @@ from pathlib import Path
 
 from sandmle.eval.acceptance._evidence import Verdict
 from sandmle.eval.metrics import Metric
-from sandmle.task import EMPTY, SubmissionFormat
+from sandmle.submission import EMPTY
+from sandmle.task import SubmissionFormat
 
 __all__ = ["check_brief"]
 

@@ -21,7 +21,8 @@ from sandmle.eval.grading._fault import InvalidSubmission
 from sandmle.eval.grading._kinds import decode_truth
 from sandmle.eval.grading._table import parse_csv
 from sandmle.eval.metrics import Array, Values
-from sandmle.task import COLUMN_PER_CLASS, SubmissionFormat, Task
+from sandmle.submission import COLUMN_PER_CLASS
+from sandmle.task import SubmissionFormat, Task
 
 __all__ = ["AnswerKey", "load_answers", "read_answers"]
 

@@ -13,7 +13,8 @@ from sandmle.eval.grading._fault import InvalidSubmission, quoted
 from sandmle.eval.grading._masks import decode_mask
 from sandmle.eval.metrics import Array, Values
 from sandmle.grades import GradeError
-from sandmle.task import EMPTY, SubmissionFormat
+from sandmle.submission import EMPTY
+from sandmle.task import SubmissionFormat
 
 __all__ = [
     "MAX_TEXT",

@@ -13,7 +13,8 @@ from sandmle.eval.grading._cells import class_index, label_sets, labels, masks, 
 from sandmle.eval.grading._fault import InvalidSubmission
 from sandmle.eval.metrics import Array, Values
 from sandmle.grades import GradeError
-from sandmle.task import COLUMN_PER_CLASS, SubmissionFormat
+from sandmle.submission import COLUMN_PER_CLASS
+from sandmle.task import SubmissionFormat
 
 __all__ = ["decode_columns", "decode_truth"]
 

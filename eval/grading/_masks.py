@@ -10,7 +10,7 @@ import numpy as np
 from sandmle.eval.grading._fault import InvalidSubmission, quoted
 from sandmle.eval.metrics import Array, Values
 from sandmle.grades import GradeError
-from sandmle.task import EMPTY
+from sandmle.submission import EMPTY
 
 __all__ = ["decode_mask", "encode_mask"]
 

@@ -3,8 +3,9 @@
 ``graph`` is the bare compiled graph that LangGraph Studio serves; ``synthesize`` runs it for a whole batch.
 """
 
-from sandmle.graphs.synthesis.batch import Batch, BatchSettings, Progress, SlotRecord, synthesize
+from sandmle.graphs.synthesis.batch import Batch, BatchSettings, Progress, SlotRecord
 from sandmle.graphs.synthesis.graph import builder, graph
+from sandmle.graphs.synthesis.running import synthesize
 from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
 from sandmle.graphs.synthesis.traits import REACHED, Traits
 

@@ -14,7 +14,8 @@ from sandmle.agents.chat.scripted._facts import classes_of, group_of, natural, t
 from sandmle.eval.acceptance.search import search_script
 from sandmle.eval.metrics import get_metric, metric_names
 from sandmle.record import Record
-from sandmle.task import COLUMN_PER_CLASS, PredictionKind
+from sandmle.submission import COLUMN_PER_CLASS
+from sandmle.task import PredictionKind
 
 __all__ = ["PROFILE_MARK", "Plan", "make_plan", "profile_script", "read_profile", "script"]
 

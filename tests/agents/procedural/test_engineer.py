@@ -26,8 +26,8 @@ from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evalu
 from sandmle.eval.grading import grade_submission
 from sandmle.eval.metrics import get_metric, metric_names
 from sandmle.grades import GradeReport
+from sandmle.submission import COLUMN_PER_CLASS
 from sandmle.task import (
-    COLUMN_PER_CLASS,
     Lineage,
     MadeBy,
     StructuralDNA,

@@ -10,6 +10,7 @@ import pytest
 
 from sandmle.agents.procedural.team import ProceduralTeam
 from sandmle.graphs.synthesis import SynthesisContext, SynthesisState, builder
+from sandmle.graphs.synthesis.novelty import NoveltyIndex
 from sandmle.graphs.synthesis.workshop import Workshop
 from sandmle.sandboxes import LocalBackend
 
@@ -45,8 +46,8 @@ def team(context: SynthesisContext) -> ProceduralTeam:
 def run_slot(context: SynthesisContext, backend: LocalBackend):
     """Run one slot of the graph with the given team."""
 
-    async def run(team: ProceduralTeam, **state: Any) -> Outcome:
-        equipped = context.equip(Workshop(team=team, backend=backend))
+    async def run(team: ProceduralTeam, novelty: NoveltyIndex | None = None, **state: Any) -> Outcome:
+        equipped = context.equip(Workshop(team=team, backend=backend, novelty=novelty or NoveltyIndex()))
         start = SynthesisState(seed="breast-cancer", **state)
         nodes: list[str] = []
         values: dict[str, Any] = {}

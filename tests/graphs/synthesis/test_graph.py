@@ -6,9 +6,11 @@ from pathlib import Path
 import pytest
 
 from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.procedural.writer import ProceduralWriter
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.graphs.synthesis import SynthesisContext
 from sandmle.graphs.synthesis.check import check_task
+from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex
 from sandmle.sandboxes import LocalBackend
 from sandmle.task import Thresholds, load_tasks
 
@@ -16,7 +18,7 @@ pytestmark = pytest.mark.flow
 
 ONWARD = [
     "data_strategist", "ml_developer", "threshold_check", "mlops_engineer", "evaluator_check",
-    "technical_writer", "final_verification", "publish",
+    "technical_writer", "final_verification", "novelty_check", "publish",
 ]  # fmt: skip
 
 
@@ -137,3 +139,23 @@ async def test_a_generator_that_changes_its_mind_is_rejected(run_slot, team: Pro
     ended = await run_slot(team)
     assert ended.state.outcome == "discarded"
     assert "other bytes" in ended.state.rejections[0].reason
+
+
+async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team: ProceduralTeam) -> None:
+    known = NoveltyIndex()
+
+    class RemembersItsOwnTask:
+        """Stands for a lower slot that published the same task under another id."""
+
+        async def write_brief(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> None:
+            await ProceduralWriter().write_brief(plan, workdir, feedback)
+            brief = (workdir / "prepared" / "public" / "description.md").read_text()
+            known.add(Fingerprint.of(plan.model_copy(update={"task_id": "a-twin-00000000"}), brief))
+
+    team.writer = RemembersItsOwnTask()
+    ended = await run_slot(team, novelty=known)
+    assert ended.nodes[-3:] == ["novelty_check", "reject", "discard"]
+    (rejection,) = ended.state.rejections
+    assert rejection.stage == "novelty"
+    assert rejection.reached == "leak_free"
+    assert "a-twin-00000000" in rejection.reason

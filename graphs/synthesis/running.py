@@ -1,0 +1,185 @@
+"""Making the tasks of a batch: one run of the graph a slot, several at once, published strictly in order.
+
+A killed or cancelled run goes on where it was when it is started again, and ends with the same bytes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from contextlib import aclosing
+from typing import Any
+
+import aiosqlite
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+
+from sandmle.agents.roles import DataStrategist, TaskPlan
+from sandmle.eval.acceptance import Calibration
+from sandmle.files import disk_errors, folder_lock
+from sandmle.graphs.synthesis.batch import Batch, Progress, SlotRecord
+from sandmle.graphs.synthesis.graph import builder
+from sandmle.graphs.synthesis.novelty import Fingerprint
+from sandmle.graphs.synthesis.state import Rejection, SynthesisState
+from sandmle.graphs.synthesis.traits import Traits
+from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
+from sandmle.seeds import select_seeds
+from sandmle.task import Modality
+
+__all__ = ["synthesize"]
+
+STATE_TYPES = (TaskPlan, Calibration, Rejection, Traits)
+"""What a checkpoint may be read back as, beside plain JSON values."""
+
+
+async def synthesize(
+    batch: Batch, n: int, *, jobs: int, on_progress: Callable[[Progress], None] = lambda _: None
+) -> AsyncIterator[SlotRecord]:
+    """Settle slots 0 to n - 1 and yield their records in order, those of earlier runs included.
+
+    Args:
+        batch: the folder and its settings.
+        n: slots.
+        jobs: steps that run at once in sandboxes.
+        on_progress: called for every node that ends.
+
+    Raises:
+        BadInput: another process writes to the folder, or its batch has other settings.
+        EnvironmentProblem: the disk is full.
+    """
+    order = CommitOrder()
+    workshop = Workshop.open(batch.context, jobs=jobs, order=order)
+    batch.context.equip(workshop)
+    await _try_seeds(batch, n, workshop.team.strategist)
+    with disk_errors(batch.out), folder_lock(batch.out):
+        batch.claim()
+        try:
+            async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
+                saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
+                runner = _SlotRunner(batch, batch.slots(n), saver, order, on_progress)
+                async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
+                    async for record in records:
+                        yield record
+        finally:
+            await workshop.backend.aclose()
+
+
+async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:
+    """Plan once from every seed that will be used, so that one without usable data stops a batch before it begins."""
+    for name, modality in dict.fromkeys(batch.slots(n)):
+        (seed,) = await asyncio.to_thread(select_seeds, [name])
+        await strategist.plan(seed, 0, modality)
+
+
+async def _in_order(runner: _SlotRunner, n: int, *, window: int) -> AsyncGenerator[SlotRecord, None]:
+    """Run up to ``window`` slots at once and yield their records by index; on any error the others are cancelled."""
+    running: dict[int, asyncio.Task[SlotRecord]] = {}
+    try:
+        for slot in range(n):
+            for ahead in range(slot, min(slot + window, n)):
+                if ahead not in running:
+                    running[ahead] = asyncio.create_task(runner.run(ahead), name=f"slot {ahead}")
+            await _first_error(running, slot)
+            yield running[slot].result()
+            del running[slot]
+    finally:
+        for task in running.values():
+            task.cancel()
+        await asyncio.gather(*running.values(), return_exceptions=True)
+
+
+async def _first_error(running: dict[int, asyncio.Task[SlotRecord]], slot: int) -> None:
+    """Wait for ``slot``, but raise at once what goes wrong in any other."""
+    pending = set(running.values())
+    while running[slot] in pending:
+        done, pending = await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
+        for task in done:
+            task.result()
+
+
+class _SlotRunner:
+    """Runs the graph for one slot, from its last checkpoint where there is one."""
+
+    def __init__(
+        self,
+        batch: Batch,
+        slots: Sequence[tuple[str, Modality | None]],
+        saver: AsyncSqliteSaver,
+        order: CommitOrder,
+        on_progress: Callable[[Progress], None],
+    ) -> None:
+        self._batch = batch
+        self._slots = slots
+        self._saver = saver
+        self._order = order
+        self._on_progress = on_progress
+        self._graph = builder().compile(checkpointer=saver)
+
+    async def run(self, slot: int) -> SlotRecord:
+        """Settle one slot."""
+        record = self._batch.settled(slot)
+        if record is None:
+            record = await self._make(slot)
+            self._batch.settle(record)
+            await self._saver.adelete_thread(_thread(slot))
+        if record.task_id is not None:
+            fingerprint = await asyncio.to_thread(Fingerprint.read, self._batch.out / record.task_id)
+            self._batch.context.workshop().novelty.add(fingerprint)
+        await self._order.settle(slot)
+        self._on_progress(Progress(slot=slot, node="settled", settled=record))
+        return record
+
+    async def _make(self, slot: int) -> SlotRecord:
+        seed, modality = self._slots[slot]
+        config: Any = {"configurable": {"thread_id": _thread(slot)}}
+        found = await self._graph.aget_state(config)
+        state = SynthesisState.model_validate(found.values) if found.values else None
+        if state is not None and not self._can_go_on(state):
+            await self._saver.adelete_thread(_thread(slot))
+            state = None
+        if state is None or state.outcome is None:
+            start = SynthesisState(seed=seed, slot=slot, modality=modality) if state is None else None
+            await self._drive(start, config, slot)
+            state = SynthesisState.model_validate((await self._graph.aget_state(config)).values)
+        kept = state.task_id is not None
+        return SlotRecord(
+            slot=slot,
+            seed=seed,
+            outcome=state.outcome or "discarded",
+            task_id=state.task_id,
+            candidates=state.draws,
+            rejections=tuple(state.rejections),
+            traits=await asyncio.to_thread(Traits.of, state.planned()) if kept else None,
+            discoverable=state.discoverable if kept else None,
+            cpu_s=round(state.cpu_s, 2) if kept else None,
+            rung_cpu_s={rung: round(spent, 3) for rung, spent in state.rung_cpu_s.items()} if kept else None,
+        )
+
+    def _can_go_on(self, state: SynthesisState) -> bool:
+        """Whether the files that a checkpoint speaks of are still there: the published task, or the work folder."""
+        if state.outcome == "discarded" or state.plan is None:
+            return True
+        published = self._batch.out / state.plan.task_id / "task.json"
+        return published.exists() or (state.outcome is None and self._batch.context.work(state.slot).exists())
+
+    async def _drive(self, start: SynthesisState | None, config: Any, slot: int) -> None:  # noqa: ANN401 - RunnableConfig
+        updates = self._graph.astream(
+            start, config, context=self._batch.context, stream_mode="updates", durability="sync"
+        )
+        async for update in updates:
+            for node, values in update.items():
+                changed = values or {}
+                rejection = changed["rejections"][-1] if node == "reject" else None
+                self._on_progress(
+                    Progress(
+                        slot=slot,
+                        node=node,
+                        reached=changed.get("reached"),
+                        discoverable=changed.get("discoverable"),
+                        rejection=rejection,
+                    )
+                )
+
+
+def _thread(slot: int) -> str:
+    return f"slot-{slot:05d}"
