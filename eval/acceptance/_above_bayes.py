@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from sandmle.eval.acceptance._bootstrap import resampled_scores
 from sandmle.eval.acceptance._columns import standardise
@@ -78,7 +79,7 @@ def _design(act: Array, table: Array) -> Array:
     return np.hstack([np.ones((len(act), 1)), act, column, products])
 
 
-def _cross_fit(design: Array, target: Array, folds: Array) -> Array:
+def _cross_fit(design: Array, target: Array, folds: NDArray[np.int64]) -> Array:
     fitted = np.empty_like(target)
     for fold in range(FOLDS):
         seen = folds != fold
@@ -93,5 +94,5 @@ def _as_act(fitted: Array, evidence: Evidence) -> Values:
     if evidence.kind == "ranked_labels":
         return top_classes(fitted, evidence.submission)
     if evidence.kind == "label_set":
-        return (fitted >= 0.5).astype(np.float64)
-    return np.clip(fitted[:, 0], *evidence.metric.domain)
+        return np.asarray(fitted >= 0.5, dtype=np.float64)
+    return np.asarray(np.clip(fitted[:, 0], *evidence.metric.domain), dtype=np.float64)

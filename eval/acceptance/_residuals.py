@@ -55,10 +55,10 @@ class Residual:
         if self.shares is None:
             return self.values * draw.choice([-1.0, 1.0], len(self.values))[:, None]
         if not self.exclusive:
-            return (draw.random(self.shares.shape) < self.shares) - self.shares
+            return np.asarray((draw.random(self.shares.shape) < self.shares) - self.shares, dtype=np.float64)
         limits = self.shares.cumsum(axis=1)[:, :-1]
         drawn = (draw.random(len(self.shares))[:, None] > limits).sum(axis=1)
-        return np.eye(self.shares.shape[1])[drawn] - self.shares
+        return np.asarray(np.eye(self.shares.shape[1])[drawn] - self.shares, dtype=np.float64)
 
 
 def bayes_residual(evidence: Evidence) -> Residual | None:
