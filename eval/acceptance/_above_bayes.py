@@ -16,7 +16,7 @@ from sandmle.eval.acceptance._bootstrap import resampled_scores
 from sandmle.eval.acceptance._columns import standardise
 from sandmle.eval.acceptance._evidence import Evidence
 from sandmle.eval.acceptance._stand_ins import top_classes
-from sandmle.eval.metrics import Array, Values
+from sandmle.eval.metrics import Array
 
 __all__ = ["Z_BEATEN", "advantage_over_bayes"]
 
@@ -88,11 +88,11 @@ def _cross_fit(design: Array, target: Array, folds: NDArray[np.int64]) -> Array:
     return fitted
 
 
-def _as_act(fitted: Array, evidence: Evidence) -> Values:
+def _as_act(fitted: Array, evidence: Evidence) -> Array:
     if evidence.kind == "label":
-        return fitted.argmax(axis=1).astype(np.float64)
+        return np.asarray(fitted.argmax(axis=1), dtype=np.float64)
     if evidence.kind == "ranked_labels":
-        return top_classes(fitted, evidence.submission)
+        return np.asarray(top_classes(fitted, evidence.submission), dtype=np.float64)
     if evidence.kind == "label_set":
         return np.asarray(fitted >= 0.5, dtype=np.float64)
     return np.asarray(np.clip(fitted[:, 0], *evidence.metric.domain), dtype=np.float64)

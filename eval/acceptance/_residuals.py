@@ -53,7 +53,8 @@ class Residual:
     def redraw(self, draw: np.random.Generator) -> Array:
         """Residuals of labels drawn anew from their probabilities; where there are none, with random signs."""
         if self.shares is None:
-            return self.values * draw.choice([-1.0, 1.0], len(self.values))[:, None]
+            signs = draw.choice([-1.0, 1.0], len(self.values))[:, None]
+            return np.asarray(self.values * signs, dtype=np.float64)
         if not self.exclusive:
             return np.asarray((draw.random(self.shares.shape) < self.shares) - self.shares, dtype=np.float64)
         limits = self.shares.cumsum(axis=1)[:, :-1]
