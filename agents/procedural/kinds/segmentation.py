@@ -57,7 +57,6 @@ HIDDEN_KINDS = (
     "folded_sum",
     "gate",
     "interaction",
-    "linear",
     "optimum",
     "saturated_product",
     "sign_agreement",
@@ -119,7 +118,7 @@ class Segmentation(TaskKind):
         grammar = RuleGrammar(
             easy=Part(share="easy", count=(2, 2), columns=plain, kinds=PLAIN_KINDS),
             hidden=Part(share="hidden", count=(1, 3), columns=hidden, kinds=HIDDEN_KINDS),
-            easy_share=(0.3, 0.6),
+            easy_share=(0.42, 0.65),
         )
         columns = tuple(_field(name, text) for name, text in (PLAIN | HIDDEN).items() if name in (*plain, *HIDDEN))
         table = TableSchema(id_column=domain.id.column, id_prefix=domain.id.prefix, columns=columns)
