@@ -34,15 +34,16 @@ __all__ = [
 ]
 
 HIDDEN_TERMS = (
+    "band",
     "difference",
-    "extreme",
-    "gate",
+    "hinge",
     "interaction",
-    "level_optimum",
     "level_slope",
-    "sign_agreement",
+    "linear",
+    "optimum",
+    "saturation",
 )
-"""The kinds of hidden terms that suit factors of a graph; bumps of a single one are too easy to find."""
+"""The kinds of hidden terms that suit factors of a graph. Most read one factor: that factor is what is hidden."""
 MIDDLE = (0.8, 1.0, 1.2)
 
 

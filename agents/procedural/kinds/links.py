@@ -1,9 +1,9 @@
 """Pairs of nodes of a graph: whether two nodes belong together follows from both and from what lies between them.
 
 Vocabulary:
-    plain     distance and sum of a feature of both nodes, how many neighbours they have, whether they are neighbours
-              themselves, whether they are of the same category
-    hidden    what their neighbourhoods have to do with each other: shared neighbours, bridges, features around them
+    plain     distance and sum of a feature of both nodes, how many neighbours they have and share, whether they are
+              neighbours themselves, whether they are of the same category
+    hidden    what their neighbourhoods have to do with each other: bridges, features around them, triangles, hubs
 
 Labels come from the rule, not from edges that were taken out, so that the Bayes score is known. The graph depends on
 the test seed alone; the training seed says which of the other pairs are labelled. No factor depends on which node of
@@ -71,10 +71,10 @@ WORDS: dict[How, str] = {
     "mix": "distance between the categories of their neighbours",
 }
 PLAIN: tuple[How, ...] = ("gap", "sum")
-COUNTS: tuple[How, ...] = ("count_sum", "count_gap")
+PLACE: tuple[How, ...] = ("count_sum", "count_gap", "shared")
 FLAGS: tuple[How, ...] = ("tied", "same")
 OF_FEATURE: tuple[How, ...] = ("product", "around", "fit")
-OF_PLACE: tuple[How, ...] = ("shared", "bridges", "triangles", "hubs", "mix")
+OF_PLACE: tuple[How, ...] = ("bridges", "triangles", "hubs", "mix")
 USUAL: dict[How, tuple[float, float]] = {
     "gap": (1.08, 0.84),
     "sum": (0.0, 1.55),
@@ -132,15 +132,13 @@ class Links(TaskKind):
         flags = tuple(LinkReading(name=how, how=how) for how in FLAGS)
         readings = (*plain, *flags, *hidden)
         names = {part: tuple(reading.name for reading in part) for part in (plain, flags, hidden)}
-        # Generic scores show shared neighbours and flags; a term of both would not be hidden.
-        switches = () if any(reading.how == "shared" for reading in hidden) else names[flags]
         return Factors(
             table=TableSchema(
                 id_column="pair_id", id_prefix="PAIR", columns=tuple(_column(reading, network) for reading in readings)
             ),
             grammar=RuleGrammar(
                 easy=Part(share="easy", count=(2, 3), columns=(*names[plain], *names[flags])),
-                hidden=Part(share="hidden", count=(1, 2), columns=(*names[hidden], *switches), kinds=HIDDEN_TERMS),
+                hidden=Part(share="hidden", count=(1, 2), columns=(*names[hidden], *names[flags]), kinds=HIDDEN_TERMS),
                 easy_share=(0.3, 0.6),
             ),
             content=LinksContent(
@@ -168,11 +166,11 @@ class Links(TaskKind):
 
 
 def _draw_plain(rng: np.random.Generator, features: tuple[str, ...]) -> tuple[LinkReading, ...]:
-    """Three or four readings of features, and the neighbour counts."""
+    """Three or four readings of features, the neighbour counts and what they share."""
     choices = [(how, feature) for how in PLAIN for feature in features]
     chosen = [choices[int(index)] for index in rng.permutation(len(choices))[: int(rng.integers(3, 5))]]
     readings = (LinkReading(name=f"{feature}_{how}", how=how, feature=feature) for how, feature in chosen)
-    return (*readings, *(LinkReading(name=how, how=how) for how in COUNTS))
+    return (*readings, *(LinkReading(name=how, how=how) for how in PLACE))
 
 
 def _draw_hidden(rng: np.random.Generator, features: tuple[str, ...]) -> tuple[LinkReading, ...]:
