@@ -129,9 +129,9 @@ async def run_baselines(
         for job in search:
             wanted |= {f"predictions/search-{ideas}.csv": f"{job.folder}/submission-{ideas}.csv" for ideas in IDEAS}
         problem = await _keep(sandbox, wanted, trial)
-        if searched and plan.modality != "tabular":
+        if searched and not problem:
             features = {f"features/{split}.csv": f"runs/search/features-{split}.csv" for split in ("train", "test")}
-            problem = problem or await _keep(sandbox, features, trial)
+            await _keep(sandbox, features, trial)
     seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
     await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
     return Ran(problem=problem, cpu_s=cpu_s, rungs=seconds)

@@ -34,9 +34,9 @@ class Finals:
         """The best model, or the mean of the best two, with these ideas."""
         stage = self.search.stage(taken)
         x_test = self.search.columns(taken, self.unseen)[0]
-        names = [("linear", taken), ("blend", taken)]
-        if not self.search.table.derived:
-            names.append(("boosted", taken))
+        names = [("linear", taken)]
+        if stage.x.shape[1]:
+            names += [("blend", taken)] if self.search.table.derived else [("blend", taken), ("boosted", taken)]
         for name in names:
             kind = name[0]
             if name not in self.known:
