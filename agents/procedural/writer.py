@@ -101,7 +101,7 @@ def _columns_note(plan: TaskPlan) -> str:
         case "label_set":
             return f"{names} holds the labels that apply, of {labels}, separated by spaces; `none` where none does."
         case "ranked_labels":
-            return f"{names} holds up to {form.top} different labels of {labels}, by spaces apart, the likeliest first."
+            return f"{names} holds up to {form.top} different labels of {labels}, with a space between, best first."
         case "relevance":
             return f"{names} holds any number; rows of one `{form.group_column}` are ordered by it, the largest first."
         case "number":
@@ -111,7 +111,7 @@ def _columns_note(plan: TaskPlan) -> str:
         case "mask":
             height, width = form.mask_shape or (0, 0)
             return (
-                f"{names} holds run lengths: pairs of a first pixel and a number of pixels, such as `1 3 10 5`, in"
-                f" ascending order. Pixels are counted from 1, row by row, in pictures of {height} by {width} pixels"
-                " (height by width). An empty mask is `none`."
+                f"{names} holds run lengths: pairs `start length` of a first pixel and a number of pixels, such as"
+                " `1 3 10 5`, in ascending order. Pixels are counted from 1, row by row, in pictures of"
+                f" {height} by {width} pixels (height by width). An empty mask is `none`."
             )

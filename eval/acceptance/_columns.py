@@ -6,6 +6,7 @@ of files say nothing by themselves, and free text is only compared as a whole.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,6 +19,8 @@ from sandmle.eval.metrics import Array
 __all__ = ["Columns", "rank_columns", "read_columns", "standardise"]
 
 Codes = NDArray[np.int64]
+FITTED = re.compile(r"\b(?:topic|spelling|thumbnail|labels)/|\bpair/cosine")
+"""Families of the search's features that look at the training rows: directions, word weights, labels of neighbours."""
 DATE = r"\d{4}-\d\d-\d\d([T ][\d:.]+)?"
 PATH = r"[^\s/]+(/[^\s/]+)*\.[A-Za-z0-9]{2,5}"
 FREE_TEXT_SHARE = 0.5
@@ -102,12 +105,14 @@ def read_columns(evidence: Evidence) -> Columns:
 
 
 def _features(evidence: Evidence, taken: set[str]) -> dict[str, Array]:
+    """Numeric features of the items, but those fitted on the training rows, which differ between the splits by that."""
     if evidence.features is None:
         return {}
     both = pd.concat(evidence.features, ignore_index=True)
     return {
         f"feature {name}" if name in taken else str(name): both[name].to_numpy(np.float64, na_value=np.nan)
         for name in both
+        if not FITTED.search(str(name))
     }
 
 
