@@ -44,7 +44,9 @@ def resampled_scores(
         values = np.column_stack([evidence.metric.units(truth, run) for run in kept])
         n = len(values)
         counts = np.array([np.bincount(draw.integers(n, size=n), minlength=n) for _ in range(resamples)])
-        means = counts.astype(np.float64) @ values / n
+        totals = counts.astype(np.float64) @ _weights(evidence, truth, kept, n)
+        sums = (counts.astype(np.float64) @ values)[(totals > 0).all(axis=1)]
+        means = sums / totals[(totals > 0).all(axis=1)]
         return observed, np.array([[evidence.metric.finish(mean) for mean in row] for row in means])
     members = _members(truth, evidence)
     drawn = []
@@ -59,6 +61,12 @@ def resampled_scores(
         except MetricUndefined:
             continue
     return observed, np.array(drawn).reshape(len(drawn), len(kept))
+
+
+def _weights(evidence: Evidence, truth: Values, runs: Sequence[Values], n: int) -> Array:
+    """What each unit counts in the mean of every run, shape (n, runs)."""
+    weigh = evidence.metric.weights
+    return np.ones((n, len(runs))) if weigh is None else np.column_stack([weigh(truth, run) for run in runs])
 
 
 def _members(truth: Values, evidence: Evidence) -> list[Draws]:

@@ -81,6 +81,8 @@ class Metric:
         note: definition and range for a competitor, a sentence or two that name no direction.
         whole: the score of all rows at once, where it is no mean of units.
         units: one value per unit, shape (units,): a row, or for ``relevance`` a group in ascending group number.
+        weights: what each unit counts in their weighted mean, shape (units,), >= 0; 1 where None. The units are then
+            already multiplied by it: the mean is the sum of the units over the sum of the weights.
         finish: from the mean of the units to the score.
         parts: functions that ``whole`` or ``units`` call.
         domain: closed interval in which every predicted number must lie.
@@ -94,6 +96,7 @@ class Metric:
     note: str
     whole: Callable[[Values, Values], float] | None = None
     units: Callable[[Values, Values], Array] | None = None
+    weights: Callable[[Values, Values], Array] | None = None
     finish: Callable[[float], float] = unchanged
     parts: tuple[Callable[..., Any], ...] = ()
     domain: tuple[float, float] = (-np.inf, np.inf)
@@ -109,7 +112,9 @@ class Metric:
             MetricUndefined: it has no value on these rows.
         """
         if self.units is not None:
-            return self.finish(float(np.mean(self.units(truth, prediction))))
+            units = self.units(truth, prediction)
+            weights = None if self.weights is None else self.weights(truth, prediction)
+            return self.finish(float(np.mean(units)) if weights is None else ratio_of_sums(units, weights))
         assert self.whole is not None
         return self.whole(truth, prediction)
 
@@ -120,12 +125,30 @@ class Metric:
             value = f"{self.whole.__name__}(truth, prediction)"
             functions: list[Callable[..., Any]] = [*self.parts, self.whole]
         else:
-            mean = f"float(np.mean({self.units.__name__}(truth, prediction)))"
-            plain = self.finish is unchanged
-            value = mean if plain else f"{self.finish.__name__}({mean})"
-            functions = [*self.parts, self.units, *(() if plain else (self.finish,))]
+            units = f"{self.units.__name__}(truth, prediction)"
+            functions = [*self.parts, self.units]
+            if self.weights is None:
+                value = f"float(np.mean({units}))"
+            else:
+                value = f"ratio_of_sums({units}, {self.weights.__name__}(truth, prediction))"
+                functions += [self.weights, ratio_of_sums]
+            if self.finish is not unchanged:
+                value = f"{self.finish.__name__}({value})"
+                functions.append(self.finish)
         final = f'def metric_score(truth, prediction):\n    """{self.title}."""\n    return {value}\n'
         return "\n\n".join([*(inspect.getsource(function) for function in functions), final])
+
+
+def ratio_of_sums(units: Array, weights: Array) -> float:
+    """The weighted mean of units that are already multiplied by their weights.
+
+    Raises:
+        MetricUndefined: all weights are 0.
+    """
+    total = float(np.sum(weights))
+    if total == 0.0:
+        raise MetricUndefined("the true values hold nothing to compare with")
+    return float(np.sum(units)) / total
 
 
 _METRICS: dict[str, Metric] = {}

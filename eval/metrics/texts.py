@@ -9,10 +9,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from sandmle.eval.metrics._registry import Array, Metric, MetricUndefined, register
+from sandmle.eval.metrics._registry import Array, Metric, register
 from sandmle.task import ProblemType
 
-__all__ = ["Texts", "character_error_rate", "code_points", "edit_distances", "text_hits", "token_accuracy"]
+__all__ = ["Texts", "code_points", "edit_distances", "text_hits", "token_hits", "true_lengths", "true_tokens"]
 
 Texts = NDArray[np.str_]
 SEQ2SEQ: frozenset[ProblemType] = frozenset({"seq2seq"})
@@ -55,32 +55,24 @@ def edit_distances(truth: Texts, prediction: Texts) -> Array:
     return found
 
 
-def character_error_rate(truth: Texts, prediction: Texts) -> float:
-    """Sum of the edit distances over the sum of the lengths of the true texts, >= 0.
-
-    Raises:
-        MetricUndefined: all true texts are empty.
-    """
-    total = float(np.char.str_len(truth).sum())
-    if total == 0.0:
-        raise MetricUndefined("character error rate: all true texts are empty")
-    return float(edit_distances(truth, prediction).sum() / total)
+def true_lengths(truth: Texts, prediction: Texts) -> Array:
+    """Characters of each true text."""
+    return np.asarray(np.char.str_len(truth), dtype=np.float64)
 
 
-def token_accuracy(truth: Texts, prediction: Texts) -> float:
-    """Share of the true tokens, split at spaces, that the prediction has at the same place, in [0, 1].
+def true_tokens(truth: Texts, prediction: Texts) -> Array:
+    """Tokens of each true text, split at spaces."""
+    return np.array([float(len(true.split())) for true in truth.tolist()])
 
-    Raises:
-        MetricUndefined: the true texts hold no token.
-    """
-    right = total = 0
-    for true, predicted in zip(truth.tolist(), prediction.tolist(), strict=True):
-        tokens = true.split()
-        total += len(tokens)
-        right += sum(token == other for token, other in zip(tokens, predicted.split(), strict=False))
-    if total == 0:
-        raise MetricUndefined("token accuracy: the true texts hold no token")
-    return right / total
+
+def token_hits(truth: Texts, prediction: Texts) -> Array:
+    """How many true tokens, split at spaces, the predicted text has at the same place."""
+    return np.array(
+        [
+            float(sum(token == other for token, other in zip(true.split(), predicted.split(), strict=False)))
+            for true, predicted in zip(truth.tolist(), prediction.tolist(), strict=True)
+        ]
+    )
 
 
 register(
@@ -92,8 +84,9 @@ register(
         problem_types=SEQ2SEQ,
         note="It is the number of single-character insertions, deletions and substitutions that turn the predicted into"
         " the true texts, over the number of characters of the true texts: 0 is perfect, and it may exceed 1.",
-        whole=character_error_rate,
-        parts=(code_points, edit_distances),
+        units=edit_distances,
+        weights=true_lengths,
+        parts=(code_points,),
     )
 )
 register(
@@ -130,6 +123,7 @@ register(
         problem_types=SEQ2SEQ,
         note="Texts are split into tokens at spaces. It is the share of all true tokens for which the predicted text"
         " has the same token at the same place, between 0 and 1.",
-        whole=token_accuracy,
+        units=token_hits,
+        weights=true_tokens,
     )
 )
