@@ -147,7 +147,7 @@ def ratio_of_sums(units: Array, weights: Array) -> float:
     """
     total = float(np.sum(weights))
     if total == 0.0:
-        raise MetricUndefined("the true values hold nothing to compare with")
+        raise MetricUndefined("ratio of sums: the true values hold nothing to compare with")
     return float(np.sum(units)) / total
 
 
