@@ -31,7 +31,16 @@ GOOD = yaml.safe_load(GOOD_FILE.read_text(encoding="utf-8"))
 RELATION_WORDS = re.compile(
     r"\bdepends?\b|driven by|correlat|predictor|explains?\b|the (higher|lower|more)[^?]*, the|increases? with|interact"
 )
-DELETE = object()
+
+
+class _Missing:
+    """Stands for a part that is left out."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+DELETE = _Missing()
 
 
 def each(domains):
