@@ -36,6 +36,7 @@ class Pair(TaskKind):
 
     name = "pair"
     modality = "text"
+    n_test = 1000
     problems: ClassVar = {"regression": 2, "binary": 1}
     preload = ("sklearn.feature_extraction.text", "sklearn.decomposition")
 

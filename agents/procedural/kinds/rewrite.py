@@ -74,6 +74,7 @@ class Rewrite(TaskKind):
 
     name = "rewrite"
     modality = "text"
+    n_test = 1000
     problems: ClassVar = {"seq2seq": 3}
     rungs = ("dummy", "dictionary", "patterns", "blend", "informed")
 

@@ -41,6 +41,7 @@ class TableText(TaskKind):
 
     name = "table_text"
     modality = "multimodal"
+    n_test = 1000
     problems: ClassVar = {"binary": 2, "multiclass": 1, "regression": 2}
     preload = ("sklearn.feature_extraction.text", "sklearn.decomposition")
 

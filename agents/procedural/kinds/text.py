@@ -23,6 +23,7 @@ class Text(TaskKind):
 
     name = "text"
     modality = "text"
+    n_test = 1000
     problems: ClassVar = {"binary": 3, "multiclass": 3, "multilabel": 2, "ordinal": 2, "regression": 2}
     preload = ("sklearn.feature_extraction.text", "sklearn.decomposition")
 
