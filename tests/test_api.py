@@ -107,6 +107,7 @@ async def test_an_iterator_hands_on_an_error_after_the_items_before_it():
 
 
 @pytest.mark.flow
+@pytest.mark.slow
 def test_a_batch_that_is_left_early_stops_and_goes_on(tmp_path):
     def batch(n: int, n_train: int = 50) -> typing.Iterator[sandmle.Task]:
         return sandmle.generate_tasks(["iris"], n, out=tmp_path, jobs=1, n_train=n_train, n_test=500)

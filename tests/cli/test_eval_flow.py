@@ -75,6 +75,7 @@ def test_killed_at_two_moments_and_run_again_the_report_is_that_of_an_unbroken_r
     assert report(tmp_path / "broken") == report(tmp_path / "whole")
 
 
+@pytest.mark.slow
 def test_ctrl_c_stops_at_once_leaves_no_child_and_says_how_to_go_on(suite, tmp_path):
     more = ("--model", "scripted:gbdt")
     with start(suite, tmp_path / "run", *more, repeats=1) as process:

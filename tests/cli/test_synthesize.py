@@ -61,6 +61,7 @@ def test_ctrl_c_leaves_no_child_and_the_same_command_goes_on_and_prints_the_yiel
     assert "yield 3/" in printed
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.geteuid() != 0, reason="mounting a small disk needs root")
 def test_a_full_disk_is_exit_3_and_the_batch_goes_on_when_there_is_room(tmp_path: Path) -> None:
     disk = tmp_path / "disk"

@@ -97,7 +97,9 @@ def test_groups_are_whole(plans: list[TaskPlan], run_script: Run, tmp_path: Path
     assert answers[group].equals(test[group])
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize(
+    "problem", [p if p == "multilabel" else pytest.param(p, marks=pytest.mark.slow) for p in PROBLEMS]
+)
 def test_every_baseline_writes_what_the_grader_accepts(
     plans: list[TaskPlan], run_script: Run, tmp_path: Path, problem: str
 ) -> None:

@@ -102,9 +102,12 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "unknown metric": (other_metric, "no_such_metric"),
 }
 PARTS_OF_MANIFEST = {"threshold"}
+QUICK = ("label", "threshold", "added file", "baseline")
 
 
-@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize(
+    "change", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CHANGES]
+)
 async def test_a_change_is_found_also_with_rewritten_hashes(
     published: Path, tmp_path: Path, backend: LocalBackend, change: str
 ) -> None:

@@ -72,7 +72,10 @@ def test_the_brief_names_what_there_is(make: Make) -> None:
         assert factor not in text
 
 
-@pytest.mark.parametrize("problem", sorted(get_kind("audio").problems))
+@pytest.mark.parametrize(
+    "problem",
+    [p if p == "regression" else pytest.param(p, marks=pytest.mark.slow) for p in sorted(get_kind("audio").problems)],
+)
 def test_every_rung_runs_and_the_informed_one_is_best(make: Make, problem: str) -> None:
     made = make("audio", problem)
     scores = {rung: made.score(rung) for rung in made.plan.rungs}

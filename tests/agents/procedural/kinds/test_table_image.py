@@ -72,7 +72,7 @@ def test_equal_seeds_give_equal_bytes(make: Make) -> None:
     assert hash_tree(made.generate("again")) == hash_tree(made.root / "draw")
 
 
-@pytest.mark.parametrize("problem", PROBLEMS)
+@pytest.mark.parametrize("problem", [p if p == "binary" else pytest.param(p, marks=pytest.mark.slow) for p in PROBLEMS])
 def test_every_rung_runs_and_the_informed_one_is_best(make: Make, problem: str) -> None:
     made = make("table_image", problem)
     scores = {rung: made.score(rung) for rung in made.plan.rungs}

@@ -17,7 +17,11 @@ if TYPE_CHECKING:
     from conftest import Make
 
 KINDS = ("text", "pair", "table_text")
-TASKS = [(kind, problem) for kind in KINDS for problem in get_kind(kind).problems]
+QUICK = {("text", "ordinal"), ("pair", "binary"), ("table_text", "regression")}
+TASKS = [
+    task if task in QUICK else pytest.param(*task, marks=pytest.mark.slow)
+    for task in ((kind, problem) for kind in KINDS for problem in get_kind(kind).problems)
+]
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -77,7 +77,9 @@ def test_the_planted_signal_is_found(name, public, run):
     assert (folder / "submission-1.csv").read_bytes() == alone
 
 
-@pytest.mark.parametrize("style", ["dummy", "linear", "gbdt", "best"])
+@pytest.mark.parametrize(
+    "style", ["dummy", "best", *(pytest.param(style, marks=pytest.mark.slow) for style in ("linear", "gbdt"))]
+)
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_without_ideas_is_valid(name, style, public, run):
     folder, facts, answers = public(name)
