@@ -79,6 +79,7 @@ def subprocess_killed_after(out: Path, events: int) -> None:
     assert ended.returncode == -signal.SIGKILL
 
 
+@pytest.mark.slow
 async def test_a_larger_n_extends_and_settled_slots_are_not_made_again(unbroken: Path, tmp_path: Path) -> None:
     first = await make(tmp_path, n=1)
     seen: list[Progress] = []

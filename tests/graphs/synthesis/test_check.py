@@ -102,7 +102,7 @@ CHANGES: dict[str, tuple[Callable[[Path], None], str]] = {
     "unknown metric": (other_metric, "no_such_metric"),
 }
 PARTS_OF_MANIFEST = {"threshold"}
-QUICK = ("label", "threshold", "added file", "baseline")
+QUICK = ("label", "threshold")
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_the_planted_signal_is_found(name, public, run):
 
 
 @pytest.mark.parametrize(
-    "style", ["dummy", "best", *(pytest.param(style, marks=pytest.mark.slow) for style in ("linear", "gbdt"))]
+    "style", ["best", *(pytest.param(style, marks=pytest.mark.slow) for style in ("dummy", "linear", "gbdt"))]
 )
 @pytest.mark.parametrize("name", NAMES)
 def test_every_policy_without_ideas_is_valid(name, style, public, run):
