@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from sandmle.agents.procedural.rules._term import Generator, Term, pick, register
 from sandmle.agents.procedural.rules.levels import halves
@@ -64,12 +64,10 @@ class MonthHalf(Term):
         return cls(x=numeric[0].scaled(), column=date[0].name) if date and numeric else None
 
 
-@register
-class OrdinalSlope(Term):
-    """The effect of a column grows from negative to positive with the rank of an ordered one."""
+class _WithOrdinal(Term):
+    """A numeric column beside an ordered one."""
 
     share = "hidden"
-    kind: Literal["ordinal_slope"] = "ordinal_slope"
     x: Scaled
     by: str
     levels: tuple[str, ...]
@@ -77,45 +75,43 @@ class OrdinalSlope(Term):
     def columns(self) -> tuple[str, ...]:
         return (self.x.column, self.by)
 
+    def rank_source(self) -> str:
+        """The centered rank of the ordered column; shape (n,)."""
+        return f'df["{self.by}"].map({_centered(self.levels)!r}).to_numpy(float)'
+
+    @classmethod
+    def draw(cls, rng: Generator, schema: TableSchema) -> Self | None:
+        numeric, ordinal = pick(rng, schema.numeric(), 1), pick(rng, schema.ordinal(), 1)
+        if not numeric or not ordinal:
+            return None
+        drawn: dict[str, Any] = {"x": numeric[0].scaled(), "by": ordinal[0].name, "levels": ordinal[0].levels}
+        return cls(**drawn)
+
+
+@register
+class OrdinalSlope(_WithOrdinal):
+    """The effect of a column grows from negative to positive with the rank of an ordered one."""
+
+    kind: Literal["ordinal_slope"] = "ordinal_slope"
+
     def source(self) -> str:
-        return f'{self.x.source()} * df["{self.by}"].map({_centered(self.levels)!r}).to_numpy(float)'
+        return f"{self.x.source()} * {self.rank_source()}"
 
     def readable(self) -> str:
         return f"{self.x.readable()} * centered rank of {self.by}"
 
-    @classmethod
-    def draw(cls, rng: Generator, schema: TableSchema) -> Self | None:
-        numeric, ordinal = pick(rng, schema.numeric(), 1), pick(rng, schema.ordinal(), 1)
-        if not numeric or not ordinal:
-            return None
-        return cls(x=numeric[0].scaled(), by=ordinal[0].name, levels=ordinal[0].levels)
-
 
 @register
-class OrdinalMatch(Term):
+class OrdinalMatch(_WithOrdinal):
     """Whether a column is as high as the rank of an ordered one lets expect."""
 
-    share = "hidden"
     kind: Literal["ordinal_match"] = "ordinal_match"
-    x: Scaled
-    by: str
-    levels: tuple[str, ...]
-
-    def columns(self) -> tuple[str, ...]:
-        return (self.x.column, self.by)
 
     def source(self) -> str:
-        return f'np.abs({self.x.source()} - df["{self.by}"].map({_centered(self.levels)!r}).to_numpy(float))'
+        return f"np.abs({self.x.source()} - {self.rank_source()})"
 
     def readable(self) -> str:
         return f"|{self.x.readable()} - standardised rank of {self.by}|"
-
-    @classmethod
-    def draw(cls, rng: Generator, schema: TableSchema) -> Self | None:
-        numeric, ordinal = pick(rng, schema.numeric(), 1), pick(rng, schema.ordinal(), 1)
-        if not numeric or not ordinal:
-            return None
-        return cls(x=numeric[0].scaled(), by=ordinal[0].name, levels=ordinal[0].levels)
 
 
 @register
