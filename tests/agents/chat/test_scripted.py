@@ -283,3 +283,21 @@ def test_the_search_is_told_what_the_brief_tells(tmp_path: Path) -> None:
     assert (told["masks"]["kind"], told["masks"]["mask_shape"]) == ("mask", [8, 12])
     assert (told["sets"]["kind"], told["sets"]["classes"]) == ("label_set", ["big", "odd"])
     assert (told["groups"]["kind"], told["groups"]["group_column"]) == ("relevance", "visit")
+
+
+def test_long_targets_leave_the_profile_short_enough_to_be_seen_whole(tmp_path: Path) -> None:
+    public, workspace = tmp_path / "public", tmp_path / "work"
+    public.mkdir()
+    workspace.mkdir()
+    masks = [" ".join(f"{start} 3" for start in range(1 + row, 771, 12)) for row in range(200)]
+    ids = [f"a{row}" for row in range(200)]
+    pd.DataFrame({"id": ids, "x": range(200), "pixels": masks}).to_csv(public / "train.csv", index=False)
+    pd.DataFrame({"id": ids, "x": range(200)}).to_csv(public / "test.csv", index=False)
+    pd.DataFrame({"id": ids, "pixels": "none"}).to_csv(public / "sample_submission.csv", index=False)
+    (public / "description.md").write_text("Scored by the mean Dice coefficient.\n")
+    observation = execute(profile_script(), public, workspace)
+    profile = read_profile(observation)
+    assert profile is not None
+    assert profile["target_runs"]
+    assert profile["target_values"] == {}
+    assert len(observation) < 4_000
