@@ -46,6 +46,8 @@ class TaskPlan(Record):
         test_seed: seed of the hidden test set.
         n_train: training rows; ``n_test`` hidden test rows.
         rungs: the baselines that the Developer writes; ``dummy`` first, ``informed`` last.
+        rows_apart: whether a training row is the same however many test rows there are; not so where all rows are drawn
+            together, such as nodes of one network.
         preload: modules that its scripts import, so that a runner can import them once for all.
         declared_shift: columns whose law differs between train and test, as the brief says.
         rule_terms: the readable terms of the hidden rule, which no brief may contain.
@@ -66,6 +68,7 @@ class TaskPlan(Record):
     n_train: Annotated[int, Field(ge=20)]
     n_test: Annotated[int, Field(ge=100)]
     rungs: tuple[str, ...] = BASELINE_RUNGS
+    rows_apart: bool = False
     preload: tuple[str, ...] = ()
     declared_shift: tuple[str, ...] = ()
     rule_terms: tuple[str, ...]

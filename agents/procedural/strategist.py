@@ -85,6 +85,7 @@ class ProceduralStrategist:
             submission=problem.submission(factors.table.id_column),
             dna=dna,
             rungs=kind.rungs,
+            rows_apart=kind.rows_apart,
             preload=kind.preload,
             train_seeds=tuple(int(value) for value in rng.integers(2**31, size=REDRAWS)),
             test_seed=int(rng.integers(2**31)),

@@ -66,7 +66,7 @@ def bayes_residual(evidence: Evidence) -> Residual | None:
     """Residuals of the hidden rows; None where the metric has no known first-order condition.
 
     Probabilities: label less probability. Squared errors: truth less prediction; logarithmic ones: the same of
-    ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, centred. Relative absolute error: sign
+    ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, less how often it does. Relative absolute error: sign
     over size of the truth. Correlations: ranks of truth less their isotonic fit. Where the evidence holds
     the rule's expectation, truth less that, for any kind but text; of a mask its sums weighted by 1, row and column.
     """
@@ -77,6 +77,9 @@ def bayes_residual(evidence: Evidence) -> Residual | None:
         return _of_classes(truth, bayes)
     if kind == "label_probabilities":
         return Residual.of_shares(truth, bayes, exclusive=False)
+    if kind == "number" and (evidence.metric.name in QUANTILE or evidence.metric.name.startswith("pinball")):
+        above = np.asarray(truth > bayes, dtype=np.float64)[:, None]
+        return Residual.of_shares(above, np.full_like(above, above.mean()), exclusive=False)
     if kind == "number":
         residual = _number_residual(truth, bayes, evidence.metric.name)
         return None if residual is None else Residual.of_numbers(residual)
@@ -109,9 +112,6 @@ def _number_residual(truth: Array, bayes: Array, metric: str) -> Array | None:
         return truth - bayes
     if metric == "rmsle":
         return np.asarray(np.log1p(truth) - np.log1p(np.maximum(bayes, 0.0)), dtype=np.float64)
-    if metric in QUANTILE or metric.startswith("pinball"):
-        above = np.sign(truth - bayes)
-        return np.asarray(above - above.mean(), dtype=np.float64)
     if metric == "mape":
         return np.asarray(np.sign(truth - bayes) / np.maximum(np.abs(truth), 1e-12), dtype=np.float64)
     if metric in ORDER_ONLY:

@@ -22,7 +22,7 @@ from sandmle.task import TIERS, Thresholds
 
 __all__ = ["Calibration", "Rung", "Step", "calibrate", "place_thresholds"]
 
-RESAMPLES = 500
+RESAMPLES = 250
 SIGNIFICANT_DIGITS = 6
 Z_LIMIT = 1e6
 

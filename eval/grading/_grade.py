@@ -20,12 +20,15 @@ from sandmle.task import Task, TaskManifest
 __all__ = ["grade_bytes", "grade_predictions", "grade_submission", "invalid_report"]
 
 
-def grade_submission(task: Task, submission: Path, *, max_bytes: int = MAX_BYTES) -> GradeReport:
+def grade_submission(
+    task: Task, submission: Path, *, key: AnswerKey | None = None, max_bytes: int = MAX_BYTES
+) -> GradeReport:
     """Grade the submission file of a task.
 
     Args:
         task: the task.
         submission: the file; it need not exist, and nothing about it is trusted.
+        key: the task's answers where they are at hand; read anew if None.
         max_bytes: largest file that is read.
 
     Returns:
@@ -39,7 +42,7 @@ def grade_submission(task: Task, submission: Path, *, max_bytes: int = MAX_BYTES
     def read(key: AnswerKey, metric: Metric) -> Values:
         return read_submission(submission, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
 
-    return _grade(task, read)
+    return _grade(task, key or load_answers(task), read)
 
 
 def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> GradeReport:
@@ -52,7 +55,7 @@ def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> Grade
     def decode(key: AnswerKey, metric: Metric) -> Values:
         return decode_submission(data, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
 
-    return _grade(task, decode)
+    return _grade(task, load_answers(task), decode)
 
 
 def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Values) -> GradeReport:
@@ -97,9 +100,8 @@ def invalid_report(manifest: TaskManifest, code: GradeError, detail: str) -> Gra
     )
 
 
-def _grade(task: Task, predictions: Callable[[AnswerKey, Metric], Values]) -> GradeReport:
+def _grade(task: Task, key: AnswerKey, predictions: Callable[[AnswerKey, Metric], Values]) -> GradeReport:
     metric = _metric(task.manifest)
-    key = load_answers(task)
     try:
         prediction = predictions(key, metric)
     except InvalidSubmission as fault:

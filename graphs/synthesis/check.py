@@ -123,6 +123,8 @@ class _Check:
         self.findings += await asyncio.to_thread(lambda: list(self._changed_data()))
         await self._compare_with_rewritten()
         ran = await trial.run_baselines(self._backend, plan, provenance / "baselines", self._runs)
+        if not ran.problem:
+            ran = await trial.run_search(self._backend, plan, self._runs)
         if ran.problem:
             self.findings.append(ran.problem)
             return

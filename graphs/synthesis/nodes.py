@@ -87,6 +87,9 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
         return {**update, "calibration": None, "cpu_s": spent}
     measured: Update = {"calibration": calibration, "cpu_s": spent + used, "rung_cpu_s": ran.rungs}
     measured["reached"] = how_far(calibration, separable=not problem)
+    if not problem:
+        searched = await trial.run_search(backend, plan, runs)
+        problem, measured["cpu_s"] = searched.problem, spent + used + searched.cpu_s
     if problem:
         return {**_sent_back(state, runtime, "developer", "thresholds", problem), **measured}
     await asyncio.to_thread(verification.lay_out_data, runs, work / "task")

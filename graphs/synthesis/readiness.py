@@ -150,7 +150,7 @@ async def _scores(
             raise Unusable(ran.problem)
         await asyncio.to_thread(_shelve, place, runs, index)
     fitted = plan.model_copy(update={"train_seeds": tuple(train_seed for train_seed, _ in seeds)})
-    ran = await trial.run_baselines(backend, fitted, task.provenance / "baselines", runs, searched=False)
+    ran = await trial.run_baselines(backend, fitted, task.provenance / "baselines", runs)
     if ran.problem:
         raise Unusable(ran.problem)
     return [await asyncio.to_thread(_graded, plan, runs, index) for index in range(len(seeds))]

@@ -32,7 +32,7 @@ from sandmle.record import Record
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxSpec
 from sandmle.task import TaskLimits
 
-__all__ = ["DATA_FILES", "Ran", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator"]
+__all__ = ["DATA_FILES", "Ran", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator", "run_search"]
 
 DATA_FILES = (
     "public/train.csv",
@@ -41,6 +41,10 @@ DATA_FILES = (
     "private/answers.csv",
     "private/bayes.csv",
 )
+TRAIN = ("public/train.", "public/train_")
+SAMPLE = "public/sample_submission."
+FEW = 100
+"""Test rows of a run whose training rows alone are looked at."""
 MAX_FILE = 64 << 20
 IDEAS = (1, 4, 16, MAX_IDEAS)
 """How many ideas the search tries; the last one decides on discoverability."""
@@ -61,11 +65,17 @@ class Ran(Record):
 async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> Ran:
     """Run the generator once per training redraw, and the first one again; keep what it wrote.
 
-    Equal seeds must give equal bytes, and what is not of the training rows may depend on the test seed alone.
+    Equal seeds must give equal bytes, and what is not of the training rows may depend on the test seed alone. Where
+    the rows of a plan stand apart, two runs with all test rows show that; the others draw few.
     """
     redraws = [(f"redraw-{index}", seed) for index, seed in enumerate(plan.train_seeds)]
     runs = [*redraws, ("again", plan.train_seeds[0])]
-    jobs = [ScriptJob(name=name, script="generate.py", args=_generator_args(plan, seed, name)) for name, seed in runs]
+    whole = 2 if plan.rows_apart else len(runs)
+    sizes = [plan.n_test if index < whole else min(plan.n_test, FEW) for index in range(len(runs))]
+    jobs = [
+        ScriptJob(name=name, script="generate.py", args=_generator_args(plan, seed, n_test, name))
+        for (name, seed), n_test in zip(runs, sizes, strict=True)
+    ]
     async with await backend.create(SandboxSpec()) as sandbox:
         await sandbox.write("generate.py", await asyncio.to_thread(generator.read_bytes))
         await sandbox.write("pack.py", PACK.encode())
@@ -78,26 +88,31 @@ async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, tr
             first, *others = [await read_bundle(sandbox, name) for name, _ in runs]
         except (FileNotFoundError, ValueError) as error:
             return Ran(problem=f"generate.py wrote no usable files: {error}", cpu_s=cpu_s)
-    if problem := _data_problem(first, others.pop(), others):
+    if problem := _data_problem(first, others[: whole - 1], others[-1]):
         return Ran(problem=problem, cpu_s=cpu_s)
-    await asyncio.to_thread(_keep_data, trial, [first, *others])
+    hidden = {name: data for name, data in first.items() if not name.startswith(TRAIN)}
+    await asyncio.to_thread(_keep_data, trial, [first, *({**_train(other), **hidden} for other in others[:-1])])
     return Ran(cpu_s=cpu_s)
 
 
-def _data_problem(first: Files, again: Files, others: Sequence[Files]) -> str:
+def _data_problem(first: Files, whole: Sequence[Files], again: Files) -> str:
     if missing := [name for name in DATA_FILES if name not in first]:
         return f"generate.py wrote no {missing[0]}"
-    if first != again:
-        return "generate.py writes other bytes when it runs again with the same seeds"
-    if any(_hidden_part(first) != _hidden_part(other) for other in others):
+    if any(_hidden(first) != _hidden(other) for other in whole):
         return "generate.py gives other test rows when only --train-seed changes"
+    if _train(first) != _train(again):
+        return "generate.py writes other training rows when it runs again with the same seeds"
     return ""
 
 
-def _hidden_part(files: Files) -> dict[str, bytes]:
+def _train(files: Files) -> dict[str, bytes]:
+    """The training rows, and what belongs to them."""
+    return {name: data for name, data in files.items() if name.startswith(TRAIN)}
+
+
+def _hidden(files: Files) -> dict[str, bytes]:
     """All that may not depend on the training rows."""
-    own = ("public/train.", "public/train_", "public/sample_submission.")
-    return {name: data for name, data in files.items() if not name.startswith(own)}
+    return {name: data for name, data in files.items() if not name.startswith((*TRAIN, SAMPLE))}
 
 
 def _keep_data(trial: Path, redraws: Sequence[Files]) -> None:
@@ -111,30 +126,38 @@ def _keep_data(trial: Path, redraws: Sequence[Files]) -> None:
             write_files(trial / "private", parts["private"])
 
 
-async def run_baselines(
-    backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path, *, searched: bool = True
-) -> Ran:
-    """Run every rung on every training redraw and, where ``searched``, the discoverability search on the first one."""
+async def run_baselines(backend: SandboxBackend, plan: TaskPlan, baselines: Path, trial: Path) -> Ran:
+    """Run every rung on every training redraw; what several runs work out alike, such as features, they share."""
     redraws = range(len(plan.train_seeds))
     jobs = [_on_redraw(f"{rung}-{index}", f"baselines/{rung}.py", index) for rung in plan.rungs for index in redraws]
-    search = [_search_job(plan)] if searched else []
     inputs = {f"data/{index}": trial / f"redraw-{index}" for index in redraws}
-    async with await backend.create(SandboxSpec(inputs={**inputs, "baselines": baselines})) as sandbox:
-        await sandbox.write("search.py", search_script().encode())
-        results = await run_scripts(sandbox, [*jobs, *search], preload=(*MODELLING, *plan.preload))
+    spec = SandboxSpec(inputs={**inputs, "baselines": baselines}, env={"LADDER_MEMORY": "../../memory"})
+    async with await backend.create(spec) as sandbox:
+        results = await run_scripts(sandbox, jobs, preload=(*MODELLING, *plan.preload))
         cpu_s = sum(result.cpu_s for result in results.values())
         if problem := _first_failure(results):
             return Ran(problem=problem, cpu_s=cpu_s)
         wanted = {f"predictions/{job.name}.csv": f"{job.folder}/submission.csv" for job in jobs}
-        for job in search:
-            wanted |= {f"predictions/search-{ideas}.csv": f"{job.folder}/submission-{ideas}.csv" for ideas in IDEAS}
         problem = await _keep(sandbox, wanted, trial)
-        if searched and not problem:
-            features = {f"features/{split}.csv": f"runs/search/features-{split}.csv" for split in ("train", "test")}
-            await _keep(sandbox, features, trial)
     seconds = {rung: max(results[f"{rung}-{index}"].cpu_s for index in redraws) for rung in plan.rungs}
     await asyncio.to_thread((trial / "cpu_seconds.json").write_text, json.dumps(seconds), encoding="utf-8")
     return Ran(problem=problem, cpu_s=cpu_s, rungs=seconds)
+
+
+async def run_search(backend: SandboxBackend, plan: TaskPlan, trial: Path) -> Ran:
+    """Run the discoverability search on the first training redraw."""
+    job = _search_job(plan)
+    async with await backend.create(SandboxSpec(inputs={"data/0": trial / "redraw-0"})) as sandbox:
+        await sandbox.write("search.py", search_script().encode())
+        results = await run_scripts(sandbox, [job], preload=(*MODELLING, *plan.preload))
+        cpu_s = results[job.name].cpu_s
+        if problem := _first_failure(results):
+            return Ran(problem=problem, cpu_s=cpu_s)
+        wanted = {f"predictions/search-{ideas}.csv": f"{job.folder}/submission-{ideas}.csv" for ideas in IDEAS}
+        problem = await _keep(sandbox, wanted, trial)
+        features = {f"features/{split}.csv": f"{job.folder}/features-{split}.csv" for split in ("train", "test")}
+        await _keep(sandbox, features, trial)
+    return Ran(problem=problem, cpu_s=cpu_s)
 
 
 def _search_job(plan: TaskPlan) -> ScriptJob:
@@ -168,7 +191,7 @@ async def run_evaluator(
 
 
 def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
-    """All that the probes look at, read from the folder of a trial.
+    """All that the probes look at, read from the folder of a trial; without the search where it was not run.
 
     Raises:
         InvalidSubmission: a baseline wrote something that the grader refuses; names the file.
@@ -184,7 +207,7 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
 
     predictions, public, features = trial / "predictions", trial / "redraw-0", trial / "features"
     train, test = pd.read_csv(public / "train.csv"), pd.read_csv(public / "test.csv")
-    searches = {ideas: (read(predictions / f"search-{ideas}.csv"),) for ideas in IDEAS}
+    searches = {k: (read(path),) for k in IDEAS if (path := predictions / f"search-{k}.csv").exists()}
     return Evidence(
         metric=metric,
         submission=form,
@@ -198,7 +221,7 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
             for rung in plan.rungs
         },
         bayes=read(trial / "private" / "bayes.csv"),
-        search=searches[MAX_IDEAS],
+        search=searches.get(MAX_IDEAS, ()),
         searches=searches,
         features=_features(features, train, test, form.id_column),
         files=describe_files(public, train, test),
@@ -245,8 +268,8 @@ def _on_redraw(name: str, script: str, index: int, *args: str) -> ScriptJob:
     )
 
 
-def _generator_args(plan: TaskPlan, train_seed: int, out: str) -> tuple[str, ...]:
-    sizes = ("--n-train", str(plan.n_train), "--n-test", str(plan.n_test))
+def _generator_args(plan: TaskPlan, train_seed: int, n_test: int, out: str) -> tuple[str, ...]:
+    sizes = ("--n-train", str(plan.n_train), "--n-test", str(n_test))
     return ("--train-seed", str(train_seed), "--test-seed", str(plan.test_seed), *sizes, "--out", out)
 
 

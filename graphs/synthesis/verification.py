@@ -18,7 +18,7 @@ from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance import Acceptance, Calibration, Verdict, accept
 from sandmle.eval.acceptance.brief import check_brief
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
-from sandmle.eval.grading import grade_submission
+from sandmle.eval.grading import grade_submission, load_answers
 from sandmle.eval.metrics import get_metric
 from sandmle.files import hash_tree
 from sandmle.grades import GradeReport
@@ -38,7 +38,7 @@ __all__ = [
     "write_records",
 ]
 
-RANDOM_SUBMISSIONS = 20
+RANDOM_SUBMISSIONS = 8
 VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn", "scipy", "pillow")
 
 
@@ -78,11 +78,11 @@ def _grade_all(
     """Grade with the manifest that the task would get; each submission is graded from a file, like any other."""
     draft = Task(task, manifest_of(plan, None, calibration, (), {}))
     trial.clear(folder)
-    reports = []
+    key, reports = load_answers(draft), []
     for index, data in enumerate(submissions):
         path = folder / f"{index}.csv"
         path.write_bytes(data)
-        reports.append(grade_submission(draft, path))
+        reports.append(grade_submission(draft, path, key=key))
     return reports
 
 

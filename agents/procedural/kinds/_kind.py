@@ -92,6 +92,7 @@ class TaskKind(ABC):
         name: unique; the name of the folder of templates.
         problems: problem type to how often it is drawn.
         n_test: hidden test rows where the settings leave the number open, in [500, 2000].
+        rows_apart: whether items are drawn one by one; not so for the nodes of one network.
         preload: modules that its scripts import, imported once for all of them.
         rungs: the baselines; ``dummy`` first, ``informed`` last.
         unsuited_metrics: metrics of its links that it can't pose.
@@ -101,6 +102,7 @@ class TaskKind(ABC):
     modality: ClassVar[Modality]
     problems: ClassVar[Mapping[ProblemType, float]]
     n_test: ClassVar[int] = 2000
+    rows_apart: ClassVar[bool] = True
     preload: ClassVar[tuple[str, ...]] = ()
     rungs: ClassVar[tuple[str, ...]] = BASELINE_RUNGS
     unsuited_metrics: ClassVar[tuple[str, ...]] = ()

@@ -116,6 +116,7 @@ class Links(TaskKind):
     name = "links"
     modality = "graph"
     problems: ClassVar = {"binary": 2}
+    rows_apart: ClassVar[bool] = False
 
     def target(self, domain: Domain, problem: ProblemType) -> Target | None:
         """The question that the domain asks of two nodes."""

@@ -88,6 +88,7 @@ class Nodes(TaskKind):
     name = "nodes"
     modality = "graph"
     problems: ClassVar = {"binary": 3, "multiclass": 2, "regression": 2}
+    rows_apart: ClassVar[bool] = False
 
     def target(self, domain: Domain, problem: ProblemType) -> Target | None:
         """As everywhere, where the domain has a graph."""

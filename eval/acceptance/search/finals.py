@@ -29,6 +29,7 @@ class Finals:
     def __init__(self, search: Search, unseen: Table) -> None:
         self.search, self.unseen = search, unseen
         self.known: dict[Any, tuple[Array, Array, Any]] = {}
+        self.tested: dict[Any, Array] = {}
 
     def answer(self, taken: tuple[int, ...]) -> Answer:
         """The best model, or the mean of the best two, with these ideas."""
@@ -99,5 +100,7 @@ class Finals:
 
     def test(self, name: Any) -> Array:  # noqa: ANN401 - the name of a candidate
         """Test predictions of a candidate, fitted on all training rows."""
-        x_test, (model, x) = self.known[name][1:]
-        return np.asarray(model.fit(x, self.search.y).predict(x_test), dtype=np.float64)
+        if name not in self.tested:
+            x_test, (model, x) = self.known[name][1:]
+            self.tested[name] = np.asarray(model.fit(x, self.search.y).predict(x_test), dtype=np.float64)
+        return self.tested[name]

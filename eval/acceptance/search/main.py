@@ -16,6 +16,7 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
+import sklearn
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
 
 from sandmle.eval.acceptance.search.facts import Facts
@@ -37,7 +38,8 @@ def main(arguments: list[str]) -> None:
     """Run the search; ``arguments`` are FACTS and the budgets."""
     warnings.filterwarnings("ignore")
     facts, budgets = Facts.read(arguments[0]), sorted({int(k) for k in arguments[1].split(",")})
-    with threadpool_limits(1):  # bits move with the number of threads
+    cheap = sklearn.config_context(assume_finite=True, skip_parameter_validation=True)
+    with cheap, threadpool_limits(1):  # bits move with the number of threads
         found = submissions_of(facts, budgets)
     for budget in budgets:
         found[budget].to_csv(f"submission-{budget}.csv", index=False)

@@ -172,11 +172,12 @@ class Segmenter:
         self.y = masks.reshape(-1)[self.rows]
         self.owner = np.repeat(np.arange(n), self.sample.shape[1])
         self.columns = {i: bank(pixels, (i,)) for i in range(len(FILTERS))}
+        self.sampled = {i: columns[self.rows] for i, columns in self.columns.items()}
         self.known: dict[tuple[tuple[int, ...], bool], tuple[float, float]] = {}
 
     def fit(self, chosen: tuple[int, ...], trees: bool, inside: NDArray[np.bool_]) -> Any:  # noqa: ANN401 - a model
         """A model of the sampled pixels of some pictures."""
-        x = np.concatenate([self.columns[i][self.rows][inside[self.owner]] for i in chosen], axis=1)
+        x = np.concatenate([self.sampled[i][inside[self.owner]] for i in chosen], axis=1)
         y = self.y[inside[self.owner]]
         if not trees or y.min() == y.max():
             return Linear(PENALTY, "classes").fit(x.astype(np.float64), np.column_stack([1 - y, y]))
@@ -195,7 +196,8 @@ class Segmenter:
                 rows = np.repeat(held, size)
                 x = np.concatenate([self.columns[i][rows] for i in chosen], axis=1)
                 chance[held] = chances(model, x).reshape(-1, *shape[1:])
-            scores = [dice(smoothed(chance) > t, self.masks) for t in THRESHOLDS]
+            smooth, masks = smoothed(chance), self.masks > 0.5
+            scores = [dice(smooth > t, masks) for t in THRESHOLDS]
             best = int(np.argmax(scores))
             self.known[chosen, trees] = scores[best], float(THRESHOLDS[best])
         return self.known[chosen, trees]
@@ -231,9 +233,9 @@ def smoothed(chance: Array) -> Array:
     return np.asarray(ndimage.gaussian_filter(chance, (0, 0.6, 0.6)))
 
 
-def dice(found: Array, masks: Array) -> float:
+def dice(found: NDArray[np.bool_], masks: NDArray[np.bool_]) -> float:
     """Mean over pictures of twice the shared pixels over all pixels of both; 1 where both are empty."""
-    both, total = (found * masks).sum(axis=(1, 2)), found.sum(axis=(1, 2)) + masks.sum(axis=(1, 2))
+    both, total = (found & masks).sum(axis=(1, 2)), found.sum(axis=(1, 2)) + masks.sum(axis=(1, 2))
     return float(np.where(total > 0, 2 * both / np.maximum(total, 1), 1.0).mean())
 
 
@@ -274,5 +276,5 @@ def constant(facts: Facts, masks: Array, test: pd.DataFrame) -> pd.DataFrame:
     """The pixels that are set in most training masks, at the level with the best Dice."""
     mean = masks.mean(axis=0)
     levels = np.unique(np.quantile(mean, np.linspace(0, 1, 12)))[:-1]
-    best = max([*levels, 1.0], key=lambda level: dice(np.broadcast_to(mean > level, masks.shape), masks))
+    best = max([*levels, 1.0], key=lambda level: dice(np.broadcast_to(mean > level, masks.shape), masks > 0.5))
     return pd.DataFrame({facts.id_column: test[facts.id_column], facts.columns[0]: encode(mean > best)})

@@ -42,7 +42,13 @@ class Linear:
             self.weights = np.linalg.solve(design.T @ design + ridge, design.T @ y)
             return self
         outcomes = y[:, 1:] if self.mode == "classes" and y.shape[1] == 2 else y
+        wide = x.shape[1] > len(x)
+        if wide:  # the weights lie in the span of the rows, so they are sought there
+            basis, rows = np.linalg.qr(design[:, 1:].T)
+            design, ridge = np.column_stack([np.ones(len(x)), rows.T]), ridge[: len(x) + 1, : len(x) + 1]
         self.weights = np.column_stack([newton(design, outcome, ridge) for outcome in outcomes.T])
+        if wide:
+            self.weights = np.vstack([self.weights[:1], basis @ self.weights[1:]])
         return self
 
     def predict(self, x: Array) -> Array:
@@ -68,7 +74,7 @@ def newton(design: Array, outcome: Array, ridge: Array) -> Array:
         gradient = design.T @ (outcome - chance) - ridge @ weights
         step = np.linalg.solve((design * slope[:, None]).T @ design + ridge, gradient)
         weights = weights + step
-        if np.abs(step).max() < 3e-3:
+        if np.abs(step).max() < 1e-2:
             break
     return weights
 

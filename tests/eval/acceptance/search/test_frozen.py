@@ -7,7 +7,9 @@ Whoever changes the search afterwards has seen rules, and what ``discoverable`` 
 changelog, give the new date and hash here, and measure anew.
 
 Since then, still on that day, one crash was mended that real tasks showed: no blend is fitted where no idea was taken
-and the table has no ordinary column. No idea was added, removed or changed.
+and the table has no ordinary column. On 2026-11-30 it was made to cost less, because it took a quarter of the time of
+a batch: what was computed twice is remembered, Newton's method stops at a step of 0.01 instead of 0.003, and wide
+logistic regressions are solved in the span of their rows. No idea was added, removed or changed.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ import hashlib
 from sandmle.eval.acceptance import search_script
 
 FROZEN_ON = "2026-11-29"
-SHA256 = "816db3302b593ea6dc36aef3f586ff7a2cb95f4c2314477664a171adeb48a1fe"
+SHA256 = "74e438161a5e59043a0c721a9dd95e85ae8dd7d6829f8cd3ba5391e26744c350"
 
 
 def test_the_search_is_the_one_that_was_frozen():
