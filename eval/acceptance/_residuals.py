@@ -66,9 +66,10 @@ def bayes_residual(evidence: Evidence) -> Residual | None:
     """Residuals of the hidden rows; None where the metric has no known first-order condition.
 
     Probabilities: label less probability. Squared errors: truth less prediction; logarithmic ones: the same of
-    ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, less how often it does. Relative absolute error: sign
-    over size of the truth. Correlations: ranks of truth less their isotonic fit. Where the evidence holds
-    the rule's expectation, truth less that, for any kind but text; of a mask its sums weighted by 1, row and column.
+    ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, less how often it does. Relative
+    absolute error: sign over size of the truth. Correlations: ranks of truth less their isotonic fit. Where the
+    evidence holds the rule's expectation, truth less that, for any kind but text; of a mask its sums weighted by 1, row
+    and column.
     """
     truth, bayes, kind = evidence.truth, evidence.bayes, evidence.kind
     if evidence.expectation is not None and kind != "text":

@@ -2,7 +2,7 @@
 
 Folder of a trial:
     redraw-0 .. redraw-2     public files with one training redraw each; the hidden test rows are the same
-    private                  answers.csv and bayes.csv
+    private                  answers.csv and bayes.csv; expectation.csv, where the best prediction does not tell it
     predictions              <rung>-<redraw>.csv and search-<ideas>.csv, as the scripts wrote them
     features                 train.csv and test.csv: the search's numeric features, where it has any
     cpu_seconds.json         of every rung, the largest of its redraws
@@ -18,6 +18,7 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 from pydantic import Field
 
@@ -229,7 +230,16 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
         target=plan.target,
         seed=plan.test_seed,
         declared_shift=plan.declared_shift,
+        expectation=_expectation(trial / "private" / "expectation.csv"),
     )
+
+
+def _expectation(path: Path) -> Values | None:
+    """What the rule expects of the hidden labels: shape (n, K), or (n,) for a single column; None if it is not told."""
+    if not path.exists():
+        return None
+    table = pd.read_csv(path).iloc[:, 1:].to_numpy(np.float64)
+    return table[:, 0] if table.shape[1] == 1 else table
 
 
 def _features(

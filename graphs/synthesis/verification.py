@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import shutil
 import sys
 from importlib.metadata import version
@@ -49,7 +50,7 @@ def lay_out_data(runs: Path, task: Path) -> None:
         (runs / "private", task / "prepared/private"),
     ):
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(runs / source, target)
+        shutil.copytree(runs / source, target, copy_function=os.link)
 
 
 async def check_evaluator(

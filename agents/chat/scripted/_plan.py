@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import json
+import lzma
 import re
 from functools import cache
 from typing import Any
@@ -105,7 +107,14 @@ def script(template: str, plan: Plan, seed: int) -> str:
 def _search(template: str, plan: Plan) -> str:
     ideas = template.removeprefix(_SEARCH) if template.startswith(_SEARCH) else ""
     facts = json.dumps({**plan.facts, "style": "search" if ideas else template})
-    return f"{search_script()}\n\nmain([{facts!r}, {ideas or '0'!r}])\n"
+    return f"{_packed_search()}\nmain([{facts!r}, {ideas or '0'!r}])\n"
+
+
+@cache
+def _packed_search() -> str:
+    """The search's script in a third of its length, so that a conversation can hold it beside all else."""
+    packed = base64.b64encode(lzma.compress(search_script().encode())).decode()
+    return f'import base64\nimport lzma\n\nexec(lzma.decompress(base64.b64decode("{packed}")))\n'
 
 
 @cache

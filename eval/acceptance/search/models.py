@@ -88,7 +88,7 @@ class Trees:
     def fit(self, x: Array, y: Array) -> Trees:
         """As ``Linear.fit``."""
         few = y.shape[1] < MANY
-        boost = {"max_iter": self.boost, "learning_rate": 0.1, "max_leaf_nodes": 6, "min_samples_leaf": 8}
+        boost = {"max_iter": self.boost, "learning_rate": 0.16, "max_leaf_nodes": 6, "min_samples_leaf": 8}
         boost |= {"l2_regularization": 1.0, "max_features": 0.5, "early_stopping": False, "random_state": 0}
         bags = {"n_estimators": self.bags, "min_samples_leaf": 3, "max_features": 0.4, "random_state": 0}
         number = self.mode != "classes"
@@ -125,7 +125,7 @@ class Boosted(Trees):
     """The boosted trees alone, for targets that are far from linear."""
 
     def __init__(self, mode: str) -> None:
-        super().__init__(mode, boost=70, bags=0)
+        super().__init__(mode, boost=40, bags=0)
 
 
 class Blend:
