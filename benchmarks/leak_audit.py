@@ -298,6 +298,14 @@ def read_evidence(plan: TaskPlan, place: Path) -> Evidence:
     )
 
 
+def read_expectation(path: Path) -> NDArray[np.float64] | None:
+    """What the rule expects of the hidden labels, where the generator tells it."""
+    if not path.exists():
+        return None
+    table = pd.read_csv(path).iloc[:, 1:].to_numpy(np.float64)
+    return table[:, 0] if table.shape[1] == 1 else table
+
+
 def alarms(evidence: Evidence, calibration: Calibration) -> dict[str, str]:
     """Reasons of the probes that alarm."""
     verdicts = [judge(name, evidence, calibration) for name in PROBES]

@@ -11,7 +11,7 @@ from sandmle.agents.procedural.kinds._kind import Brief, Factors, PublicColumn, 
 from sandmle.agents.procedural.kinds._prose import draw_some
 from sandmle.agents.procedural.lexicon import Domain, RewriteMedium, Target
 from sandmle.agents.procedural.problems import Problem
-from sandmle.agents.procedural.rules import AnyRule, RewriteRule, RuleGrammar
+from sandmle.agents.procedural.rules import NOISE, AnyRule, RewriteRule, RuleGrammar
 from sandmle.agents.procedural.rules.rewrite import Condition, StyleChoice, TokenClass
 from sandmle.agents.procedural.schema import TableSchema
 from sandmle.record import Record
@@ -45,7 +45,6 @@ VALUES: dict[TokenClass, tuple[int, int]] = {
 }
 """Lowest and highest value of a class: number, day, hour, digits of a code, number of times."""
 DESKS = ("N", "S", "E", "W", "C", "H")
-NOISE = (0.03, 0.06, 0.1)
 LINKING = ("for", "at", "from", "with", "see", "then", "also", "near", "again", "today")
 
 
@@ -117,7 +116,7 @@ class Rewrite(TaskKind):
         turning = draw_some(rng, classes, int(rng.integers(2, 4)))
         choices = tuple(_choose(rng, name, factors.content.desks, turning=name in turning) for name in classes)
         easy = round(float(np.clip(0.2 + rng.uniform(0.0, 0.3) + 0.2 * (dna.linear_share - 0.5), 0.15, 0.6)), 2)
-        return RewriteRule(choices=choices, noise=NOISE[int(rng.integers(len(NOISE)))], easy_share=easy)
+        return RewriteRule(choices=choices, noise=NOISE[problem.link][int(rng.integers(3))], easy_share=easy)
 
     def brief(self, blueprint: Blueprint) -> Brief:
         """The line and what it looks like."""

@@ -21,6 +21,7 @@ NOISE: dict[Link, tuple[float, float, float]] = {
     "relevance": (0.2, 0.35, 0.5),
     "gaussian": (0.25, 0.4, 0.55),
     "lognormal": (0.25, 0.4, 0.55),
+    "rewrite": (0.03, 0.06, 0.1),
 }
 """Low, medium and high noise of each link; for classes the strength of the signal is 1 / noise."""
 RELEVANCE_SHARES = (0.5, 0.25, 0.15, 0.1)

@@ -112,9 +112,7 @@ def _kept(folder: Path, task: Task) -> KeptTask:
 
 def noise_level(traits: Traits) -> str:
     """Low, medium or high: the level of the link that the noise is closest to, on a logarithmic scale."""
-    levels = NOISE.get(cast("Link", traits.link))
-    if levels is None:
-        return "not rated"
+    levels = NOISE[cast("Link", traits.link)]
     distances = [abs(math.log(traits.noise / level)) for level in levels]
     return LEVELS[distances.index(min(distances))]
 

@@ -51,10 +51,15 @@ class Made:
         return self.root / "draw" / "public"
 
     def generate(self, name: str = "draw") -> Path:
-        seeds = ("--train-seed", str(self.plan.train_seeds[0]), "--test-seed", str(self.plan.test_seed))
-        sizes = ("--n-train", str(self.plan.n_train), "--n-test", str(self.plan.n_test))
-        run_script(self.root / "provenance/generate.py", self.root, *seeds, *sizes, "--out", str(self.root / name))
-        return self.root / name
+        return self.draw_again(self.root / name)
+
+    def draw_again(self, out: Path, *, train_seed: int | None = None, n_test: int | None = None) -> Path:
+        """Run generate.py with the plan's seeds and sizes, or others."""
+        plan = self.plan
+        seeds = ("--train-seed", str(train_seed or plan.train_seeds[0]), "--test-seed", str(plan.test_seed))
+        sizes = ("--n-train", str(plan.n_train), "--n-test", str(n_test or plan.n_test))
+        run_script(self.root / "provenance/generate.py", self.root, *seeds, *sizes, "--out", str(out))
+        return out
 
     def generator(self) -> dict[str, Any]:
         """The names of generate.py, which does nothing on import."""
