@@ -148,7 +148,7 @@ def read_seed(path: Path) -> int:
         raise BadInput(f"{path}: {error.strerror}") from error
     except UnicodeDecodeError:
         text = ""
-    if not text.isdecimal() or int(text) >= MAX_SEED:
+    if not text.isdecimal() or len(text) > len(str(MAX_SEED)) or int(text) >= MAX_SEED:
         raise BadInput(f"{path}: holds no whole number from 0 to 2**63 - 1")
     return int(text)
 
@@ -157,9 +157,11 @@ def write_commitment(commitment: Commitment, out: Path, secret: Secret, secret_o
     """Write both files, the secret first and readable by its owner alone; neither may be there yet.
 
     Raises:
-        BadInput: one of them is there: a secret that is written over is lost.
+        BadInput: one of them is there, or they are one file: a secret that is written over is lost.
         EnvironmentProblem: the disk is full, or a folder can't be written.
     """
+    if out.resolve() == secret_out.resolve():
+        raise BadInput(f"{out}: the secret would be written over; --secret and --out must be two files")
     for path in (out, secret_out):
         if path.exists():
             raise BadInput(f"{path} is already there; a commitment is never written over: choose another name")

@@ -104,6 +104,10 @@ def _foreign(task: Task, batch: Batch, n: int) -> list[str]:
         return [f"{task.id}: made with other settings"]
     if lineage.candidate is None or not 0 <= _slot(task, batch) < n:
         return [f"{task.id}: beyond the {n} slots of the suite"]
+    try:
+        Fingerprint.read(task.root)
+    except (OSError, ValueError, LookupError):
+        return [f"{task.id}: its rule or its brief can't be read"]
     return []
 
 

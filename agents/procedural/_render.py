@@ -45,6 +45,7 @@ def _render(templates: tuple[str, ...], **inputs: Any) -> str:  # noqa: ANN401 -
 def render_to(path: Path, *templates: str, **inputs: Any) -> None:  # noqa: ANN401 - whatever the template asks for
     """Render the first template that exists into a file; a killed run writes it anew: no temporary name is needed."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    path.unlink(missing_ok=True)  # it may be a link to another's file
     path.write_text(_render(templates, **inputs), encoding="utf-8", newline="")
 
 

@@ -1,7 +1,8 @@
 """Does every baseline finish within what an agent's step may take?
 
 Seconds are of the processor, so that the verdict does not depend on how busy the machine was; none is recorded, because
-a task folder holds no duration.
+a task folder holds no duration. What several rungs share (features, a model of the blend) is counted to the first that
+needs it.
 """
 
 from __future__ import annotations

@@ -214,7 +214,7 @@ class _Check:
     async def _judge_evaluator_and_brief(self, measured: Calibration) -> None:
         task, plan = self._task, self._plan
         if measured.thresholds is not None:
-            verdict = await verification.check_evaluator(self._backend, plan, measured, self._runs, task.root)
+            verdict, _ = await verification.check_evaluator(self._backend, plan, measured, self._runs, task.root)
             self.findings += [] if verdict.passed else [f"evaluator.py: {verdict.reason}"]
         brief = await asyncio.to_thread(verification.check_brief_of, plan, task.root)
         self.findings += [] if brief.passed else [f"description.md: {brief.reason}"]

@@ -1,4 +1,4 @@
-"""The nodes of the synthesis graph: four roles that write, three checks that run and judge, and two ways to end.
+"""The nodes of the synthesis graph: four roles that write, four checks that run and judge, and two ways to end.
 
 Every node may run twice (a killed run repeats the interrupted one), so each starts from what the state says and
 replaces what it finds in the work folder. Files are touched in threads: a server's event loop never waits for a disk.
@@ -79,27 +79,27 @@ async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
         spent += ran.cpu_s
     if ran.problem:
         update = _sent_back(state, runtime, "developer", "thresholds", ran.problem)
-        return {**update, "calibration": None, "cpu_s": spent}
-    try:
-        (calibration, problem), used = await _metered(_judge_ladder, plan, runs)
-    except (InvalidSubmission, MetricUndefined) as fault:
-        update = _sent_back(state, runtime, "developer", "thresholds", str(fault))
-        return {**update, "calibration": None, "cpu_s": spent}
+        return {**update, "calibration": None, "cpu_s": spent, "rung_cpu_s": {}, "reached": "drawn"}
+    (calibration, problem), used = await _metered(_judge_ladder, plan, runs)
     measured: Update = {"calibration": calibration, "cpu_s": spent + used, "rung_cpu_s": ran.rungs}
-    measured["reached"] = how_far(calibration, separable=not problem)
-    if not problem:
-        searched = await trial.run_search(backend, plan, runs)
-        problem, measured["cpu_s"] = searched.problem, spent + used + searched.cpu_s
+    measured["reached"] = how_far(calibration, separable=not problem) if calibration else "generated"
     if problem:
         return {**_sent_back(state, runtime, "developer", "thresholds", problem), **measured}
+    searched = await trial.run_search(backend, plan, runs)
+    measured["cpu_s"] += searched.cpu_s
+    if searched.problem:
+        return {"route": "reject", "problem": searched.problem, "stage": "verification", **measured}
     await asyncio.to_thread(verification.lay_out_data, runs, work / "task")
     return {"route": "onward", "problem": "", **measured}
 
 
-def _judge_ladder(plan: TaskPlan, runs: Path) -> tuple[Calibration, str]:
-    """The measured ladder, and what is wrong with it."""
-    evidence = trial.load_evidence(plan, runs)
-    calibration = calibrate(evidence)
+def _judge_ladder(plan: TaskPlan, runs: Path) -> tuple[Calibration | None, str]:
+    """The measured ladder, None where it can't be scored, and what is wrong with it."""
+    try:
+        evidence = trial.load_evidence(plan, runs)
+        calibration = calibrate(evidence)
+    except (InvalidSubmission, MetricUndefined) as fault:
+        return None, str(fault)
     verdicts = [judge(name, evidence, calibration) for name in ("order", "headroom")]
     return calibration, next((f"{found.probe}: {found.reason}" for found in verdicts if not found.passed), "")
 
@@ -118,12 +118,13 @@ async def mlops_engineer(state: SynthesisState, runtime: Context) -> Update:
 async def evaluator_check(state: SynthesisState, runtime: Context) -> Update:
     """Does the evaluator agree with our grader on good, random and bad submissions?"""
     work = await _work(state, runtime)
-    verdict = await verification.check_evaluator(
+    verdict, used = await verification.check_evaluator(
         runtime.context.workshop().backend, state.planned(), state.calibrated(), work / "runs", work / "task"
     )
+    spent: Update = {"cpu_s": state.cpu_s + used}
     if not verdict.passed:
-        return _sent_back(state, runtime, "engineer", "evaluator", verdict.reason)
-    return {"route": "onward", "problem": ""}
+        return {**_sent_back(state, runtime, "engineer", "evaluator", verdict.reason), **spent}
+    return {"route": "onward", "problem": "", **spent}
 
 
 async def technical_writer(state: SynthesisState, runtime: Context) -> Update:
@@ -141,7 +142,10 @@ async def final_verification(state: SynthesisState, runtime: Context) -> Update:
     brief = await asyncio.to_thread(verification.check_brief_of, plan, task)
     if not brief.passed:
         return _sent_back(state, runtime, "writer", "brief", brief.reason)
-    acceptance, used = await _metered(verification.accept_candidate, plan, calibration, runs)
+    try:
+        acceptance, used = await _metered(verification.accept_candidate, plan, calibration, runs)
+    except (InvalidSubmission, MetricUndefined) as fault:
+        return {"route": "reject", "problem": str(fault), "stage": "verification"}
     judged: Update = {"discoverable": "undiscoverable" not in acceptance.flags, "cpu_s": state.cpu_s + used}
     if not acceptance.passed:
         return {"route": "reject", "problem": acceptance.reason, "stage": "verification", **judged}

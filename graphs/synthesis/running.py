@@ -121,7 +121,7 @@ class _SlotRunner:
         if record is None:
             record = await self._make(slot)
             self._batch.settle(record)
-            await self._saver.adelete_thread(_thread(slot))
+        await self._saver.adelete_thread(_thread(slot))
         if record.task_id is not None:
             fingerprint = await asyncio.to_thread(Fingerprint.read, self._batch.out / record.task_id)
             self._batch.context.workshop().novelty.add(fingerprint)

@@ -26,11 +26,13 @@ from sandmle.agents.roles import TaskPlan
 from sandmle.agents.scripts import ScriptJob, ScriptResult, run_scripts
 from sandmle.eval.acceptance import MAX_IDEAS, Evidence, describe_files
 from sandmle.eval.acceptance.search import search_script
-from sandmle.eval.grading import InvalidSubmission, read_answers, read_submission
+from sandmle.eval.grading import AnswerKey, InvalidSubmission, read_answers, read_submission
 from sandmle.eval.metrics import Values, get_metric
+from sandmle.grades import GradeError
 from sandmle.graphs.synthesis.bundle import PACK, Files, pack_job, read_bundle, write_files
 from sandmle.record import Record
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxSpec
+from sandmle.submission import SubmissionFormat
 from sandmle.task import TaskLimits
 
 __all__ = ["DATA_FILES", "Ran", "clear", "draw_data", "load_evidence", "run_baselines", "run_evaluator", "run_search"]
@@ -44,6 +46,7 @@ DATA_FILES = (
 )
 TRAIN = ("public/train.", "public/train_")
 SAMPLE = "public/sample_submission."
+BRIEF = "public/description.md"
 FEW = 100
 """Test rows of a run whose training rows alone are looked at."""
 MAX_FILE = 64 << 20
@@ -55,7 +58,7 @@ MODELLING = ("pandas", "sklearn.ensemble", "sklearn.linear_model", "sklearn.mode
 class Ran(Record):
     """What came of running scripts: ``problem`` for whoever wrote them, and the CPU seconds of all.
 
-    ``rungs`` are those of each baseline, the largest of its redraws.
+    ``rungs`` are those of each baseline, the largest of its redraws; what rungs share is counted to the first of them.
     """
 
     problem: str = ""
@@ -66,8 +69,9 @@ class Ran(Record):
 async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, trial: Path) -> Ran:
     """Run the generator once per training redraw, and the first one again; keep what it wrote.
 
-    Equal seeds must give equal bytes, and what is not of the training rows may depend on the test seed alone. Where
-    the rows of a plan stand apart, two runs with all test rows show that; the others draw few.
+    Equal seeds must give equal training rows, and all else but the sample submission may depend on the test seed alone.
+    Where the rows of a plan stand apart, two runs with all test rows show that; the others draw few. Beside its
+    training rows each redraw gets the files of the first.
     """
     redraws = [(f"redraw-{index}", seed) for index, seed in enumerate(plan.train_seeds)]
     runs = [*redraws, ("again", plan.train_seeds[0])]
@@ -99,6 +103,8 @@ async def draw_data(backend: SandboxBackend, plan: TaskPlan, generator: Path, tr
 def _data_problem(first: Files, whole: Sequence[Files], again: Files) -> str:
     if missing := [name for name in DATA_FILES if name not in first]:
         return f"generate.py wrote no {missing[0]}"
+    if BRIEF in first:
+        return f"generate.py wrote {BRIEF}, which is the writer's"
     if any(_hidden(first) != _hidden(other) for other in whole):
         return "generate.py gives other test rows when only --train-seed changes"
     if _train(first) != _train(again):
@@ -173,8 +179,8 @@ def _search_job(plan: TaskPlan) -> ScriptJob:
 
 async def run_evaluator(
     backend: SandboxBackend, evaluator: Path, private: Path, submissions: Sequence[bytes]
-) -> list[str]:
-    """What evaluator.py prints for each submission: its standard output and error."""
+) -> tuple[list[str], float]:
+    """What evaluator.py prints for each submission (its standard output and error), and the CPU seconds of all runs."""
     jobs = [
         ScriptJob(
             name=f"evaluate-{index}",
@@ -188,7 +194,7 @@ async def run_evaluator(
         for index, data in enumerate(submissions):
             await sandbox.write(f"submissions/{index}.csv", data)
         results = await run_scripts(sandbox, jobs, preload=("numpy",))
-    return [results[job.name].log for job in jobs]
+    return [results[job.name].log for job in jobs], sum(result.cpu_s for result in results.values())
 
 
 def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
@@ -206,7 +212,7 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
         except InvalidSubmission as fault:
             raise InvalidSubmission(fault.code, f"{path.stem}: {fault.detail}") from fault
 
-    predictions, public, features = trial / "predictions", trial / "redraw-0", trial / "features"
+    predictions, public = trial / "predictions", trial / "redraw-0"
     train, test = pd.read_csv(public / "train.csv"), pd.read_csv(public / "test.csv")
     searches = {k: (read(path),) for k in IDEAS if (path := predictions / f"search-{k}.csv").exists()}
     return Evidence(
@@ -224,28 +230,43 @@ def load_evidence(plan: TaskPlan, trial: Path) -> Evidence:
         bayes=read(trial / "private" / "bayes.csv"),
         search=searches.get(MAX_IDEAS, ()),
         searches=searches,
-        features=_features(features, train, test, form.id_column),
+        features=features_of(trial, train, test, form.id_column),
         files=describe_files(public, train, test),
         cpu_seconds=json.loads((trial / "cpu_seconds.json").read_bytes()),
         target=plan.target,
         seed=plan.test_seed,
         declared_shift=plan.declared_shift,
-        expectation=_expectation(trial / "private" / "expectation.csv"),
+        expectation=expectation_of(trial, key, form),
     )
 
 
-def _expectation(path: Path) -> Values | None:
-    """What the rule expects of the hidden labels: shape (n, K), or (n,) for a single column; None if it is not told."""
+def expectation_of(trial: Path, key: AnswerKey, form: SubmissionFormat) -> Values | None:
+    """What the rule expects of the hidden labels in the order of ``key``; None if it is not told.
+
+    Returns:
+        Shape (n, K) with a column per class or label, or (n,).
+
+    Raises:
+        InvalidSubmission: rows, columns or numbers are not those of the task.
+    """
+    path = trial / "private" / "expectation.csv"
     if not path.exists():
         return None
-    table = pd.read_csv(path).iloc[:, 1:].to_numpy(np.float64)
-    return table[:, 0] if table.shape[1] == 1 else table
+    try:
+        table = pd.read_csv(path, dtype={form.id_column: str}).set_index(form.id_column)
+        chosen = table.loc[list(key.ids), list(form.classes or table.columns[:1])].to_numpy(np.float64)
+    except (ValueError, LookupError) as error:
+        raise InvalidSubmission(GradeError.UNPARSABLE, f"expectation: {error}") from error
+    if chosen.shape != (len(key.ids), chosen.shape[1]) or not np.isfinite(chosen).all():
+        raise InvalidSubmission(GradeError.NON_FINITE, "expectation: not one finite number a label")
+    return chosen if form.classes else chosen[:, 0]
 
 
-def _features(
-    folder: Path, train: pd.DataFrame, test: pd.DataFrame, id_column: str
+def features_of(
+    trial: Path, train: pd.DataFrame, test: pd.DataFrame, id_column: str
 ) -> tuple[pd.DataFrame, pd.DataFrame] | None:
     """The search's features in the order of the tables; None for tables, which show all that they have."""
+    folder = trial / "features"
     if not folder.exists():
         return None
     found = [pd.read_csv(folder / f"{split}.csv", index_col=id_column) for split in ("train", "test")]

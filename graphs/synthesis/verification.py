@@ -44,24 +44,35 @@ VERSIONED = ("sandmle", "numpy", "pandas", "scikit-learn", "scipy", "pillow")
 
 
 def lay_out_data(runs: Path, task: Path) -> None:
-    """Put the data of the first redraw where the task has them."""
+    """Put the data of the first redraw where the task has them, as links to the same files where that is possible."""
     for source, target in (
         (runs / "redraw-0", task / "prepared/public"),
         (runs / "private", task / "prepared/private"),
     ):
         shutil.rmtree(target, ignore_errors=True)
-        shutil.copytree(runs / source, target, copy_function=os.link)
+        shutil.copytree(runs / source, target, copy_function=_link)
+
+
+def _link(source: str, target: str) -> None:
+    try:
+        os.link(source, target)
+    except OSError:
+        shutil.copy2(source, target)
 
 
 async def check_evaluator(
     backend: SandboxBackend, plan: TaskPlan, calibration: Calibration, runs: Path, task: Path
-) -> Verdict:
-    """Run ``evaluator.py`` on every baseline's submission, random ones and broken ones, and compare with our grader."""
+) -> tuple[Verdict, float]:
+    """Run ``evaluator.py`` on every baseline's submission, random ones and broken ones, and compare with our grader.
+
+    Returns:
+        The verdict, and the CPU seconds of the evaluator's runs.
+    """
     submissions = await asyncio.to_thread(_probing_submissions, plan, runs, task)
     expected = await asyncio.to_thread(_grade_all, plan, calibration, task, submissions, runs / "graded")
     evaluator, private = task / "provenance" / "evaluator.py", task / "prepared" / "private"
-    printed = await trial.run_evaluator(backend, evaluator, private, submissions)
-    return judge_evaluator(expected, printed)
+    printed, cpu_s = await trial.run_evaluator(backend, evaluator, private, submissions)
+    return judge_evaluator(expected, printed), cpu_s
 
 
 def _probing_submissions(plan: TaskPlan, runs: Path, task: Path) -> list[bytes]:

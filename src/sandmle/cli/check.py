@@ -14,6 +14,7 @@ from sandmle.errors import NegativeVerdict
 if TYPE_CHECKING:
     from sandmle.graphs.synthesis.check import CheckReport
     from sandmle.sandboxes import LocalBackend
+    from sandmle.task import Task
 
 __all__ = ["check_command"]
 
@@ -33,21 +34,21 @@ def check_command(
 
     unisolated = allow_unisolated or get_settings().allow_unisolated
     backend = LocalBackend(concurrency=parse_jobs(jobs), allow_unisolated=unisolated)
-    reports = asyncio.run(_check_all(folder, backend, 2 * parse_jobs(jobs), quiet=as_json))
+    tasks = load_tasks(folder)
+    reports = asyncio.run(_check_all(tasks, backend, 2 * parse_jobs(jobs), quiet=as_json))
     if as_json:
         import json
 
         typer.echo(json.dumps([report.model_dump(mode="json") for report in reports], indent=2))
     bad = sum(not report.passed for report in reports)
     if bad:
-        raise NegativeVerdict(f"{bad} of {len(load_tasks(folder))} tasks are not what they say")
+        raise NegativeVerdict(f"{bad} of {len(tasks)} tasks are not what they say")
     if not as_json:
         typer.echo(f"all {len(reports)} tasks are what they say")
 
 
-async def _check_all(folder: Path, backend: LocalBackend, window: int, *, quiet: bool) -> list[CheckReport]:
+async def _check_all(tasks: list[Task], backend: LocalBackend, window: int, *, quiet: bool) -> list[CheckReport]:
     from sandmle.graphs.synthesis.check import check_task
-    from sandmle.task import Task, load_tasks
 
     at_once = asyncio.Semaphore(window)
 
@@ -60,4 +61,11 @@ async def _check_all(folder: Path, backend: LocalBackend, window: int, *, quiet:
                 typer.echo(f"  {finding}")
         return report
 
-    return list(await asyncio.gather(*(check(task) for task in load_tasks(folder))))
+    try:
+        async with asyncio.TaskGroup() as group:
+            running = [group.create_task(check(task)) for task in tasks]
+    except BaseExceptionGroup as several:
+        raise several.exceptions[0] from None
+    finally:
+        await backend.aclose()
+    return [each.result() for each in running]
