@@ -125,20 +125,31 @@ async def test_a_brief_that_tells_the_rule_goes_back_to_the_writer(run_slot, tea
     assert "hidden rule" in told[1].problem
 
 
-async def test_a_generator_that_changes_its_mind_is_rejected(run_slot, team: ProceduralTeam) -> None:
+@pytest.mark.parametrize(
+    ("source", "reason"),
+    [
+        ("None", "other test rows"),
+        ('[seed, 1] if split == "test" else None', "other training rows"),
+    ],
+)
+async def test_a_generator_that_changes_its_mind_is_rejected(
+    run_slot, team: ProceduralTeam, source: str, reason: str
+) -> None:
     real = team.developer
 
     class Unseeded:
         async def develop(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> TaskPlan:
             plan = await real.develop(plan, workdir, feedback)
             script = workdir / "provenance" / "generate.py"
-            script.write_text(script.read_text().replace("np.random.default_rng([seed, 1])", "np.random.default_rng()"))
+            seeded = "np.random.default_rng([seed, 1])"
+            assert seeded in script.read_text()
+            script.write_text(script.read_text().replace(seeded, f"np.random.default_rng({source})"))
             return plan
 
     team.developer = Unseeded()
     ended = await run_slot(team)
     assert ended.state.outcome == "discarded"
-    assert "other bytes" in ended.state.rejections[0].reason
+    assert reason in ended.state.rejections[0].reason
 
 
 async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team: ProceduralTeam) -> None:
