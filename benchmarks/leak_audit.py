@@ -4,8 +4,9 @@
 
 Kept tasks have passed the audit, so they say nothing of false alarms. Each of the sampled tasks is drawn anew with
 other seeds; the probes of the audit run on every redraw (any alarm is a false one) and, on the first, once per leak
-planted in it: in the tables, the identifiers or the public files themselves. A leak counts as found where a probe
-alarms that is quiet without it. Thresholds are the task's; only its generator and the search's front-end are run.
+planted in it: in the tables, the identifiers or the public files themselves. A leak counts as found where the probe
+that is meant for it alarms, and is quiet without it. Thresholds are the task's; only its generator and the search's
+front-end are run.
 """
 
 from __future__ import annotations
@@ -95,22 +96,22 @@ def read_evidence(plan: TaskPlan, place: Path) -> Evidence:
     )
 
 
-def alarms(evidence: Evidence, calibration: Calibration) -> dict[str, str]:
+def alarms(evidence: Evidence, calibration: Calibration, probes: Sequence[str] = PROBES) -> dict[str, str]:
     """Reasons of the probes that alarm."""
-    verdicts = [judge(name, evidence, calibration) for name in PROBES]
+    verdicts = [judge(name, evidence, calibration) for name in probes]
     return {verdict.probe: verdict.reason for verdict in verdicts if not verdict.passed}
 
 
 def plant_all(evidence: Evidence, calibration: Calibration, public: Path, quiet: set[str]) -> dict[str, bool]:
-    """Whether each leak is found by a probe that is quiet without it."""
+    """Whether the probe of each leak finds it; leaks whose probe alarms without them are left out."""
     found = {}
-    for name, leak in TABLE_LEAKS.items():
-        planted = leak(evidence, np.random.default_rng(0))
-        found[name] = bool(alarms(planted, calibration).keys() & quiet)
+    for name, (leak, probe) in TABLE_LEAKS.items():
+        if probe in quiet:
+            found[name] = bool(alarms(leak(evidence, np.random.default_rng(0)), calibration, [probe]))
     for name in FILE_LEAKS:
-        told = with_files(evidence, public, name, np.random.default_rng(0))
+        told = with_files(evidence, public, name, np.random.default_rng(0)) if "files" in quiet else None
         if told is not None:
-            found[name] = bool(alarms(told, calibration).keys() & quiet)
+            found[name] = bool(alarms(told, calibration, ["files"]))
     return found
 
 

@@ -147,15 +147,16 @@ def shifted(evidence: Evidence, rng: np.random.Generator) -> Evidence:
     return with_column(evidence, values)
 
 
-TABLE_LEAKS: dict[str, Leak] = {
-    "ids sorted by label": ids_sorted,
-    "parity of ids": id_parity,
-    "sorted rows": rows_sorted,
-    "40 duplicated rows": duplicated,
-    "copied target": copied_target,
-    "noisy proxy": noisy_proxy,
-    "shift": shifted,
+TABLE_LEAKS: dict[str, tuple[Leak, str]] = {
+    "ids sorted by label": (ids_sorted, "identifiers"),
+    "parity of ids": (id_parity, "identifiers"),
+    "sorted rows": (rows_sorted, "row_order"),
+    "40 duplicated rows": (duplicated, "duplicates"),
+    "copied target": (copied_target, "lone_column"),
+    "noisy proxy": (noisy_proxy, "label_noise"),
+    "shift": (shifted, "shift"),
 }
+"""Each leak with the probe that is to find it."""
 
 
 def plant_times(public: Path, paths: Sequence[str], ranks: NDArray[np.int64], classes: Sequence[str]) -> None:
