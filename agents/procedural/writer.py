@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import zlib
 from pathlib import Path
 
 from sandmle.agents.procedural._render import render_to
@@ -14,15 +15,36 @@ from sandmle.eval.metrics import get_metric
 
 __all__ = ["ProceduralWriter"]
 
-WORDINGS = (
-    {"background": "Background", "goal": "Goal"},
-    {"background": "About the competition", "goal": "Your task"},
-    {"background": "Overview", "goal": "What to predict"},
-)
+WORDINGS = {
+    "background": ("Background", "About the competition", "Overview"),
+    "goal": ("Goal", "Your task", "What to predict"),
+    "host": ("The competition is hosted by {}.", "Your host is {}.", "The data come from {}."),
+    "rows": (
+        "Each row describes one {}; for the {} of the test set you submit {}.",
+        "One row stands for one {}. For the {} of the test set, submit {}.",
+        "Every row is one {}, and a submission gives, for the {} of the test set, {}.",
+    ),
+    "sample": (
+        "a valid submission with a constant prediction",
+        "a submission in the right form that predicts a constant",
+        "how a submission looks, filled with one constant prediction",
+    ),
+    "board": (
+        "About 30 % of the test rows make up the public leaderboard; the final standing rests on the others.",
+        "The public leaderboard shows the score on about 30 % of the test rows; the others decide at the end.",
+        "Roughly 30 % of the test rows count for the public leaderboard and all others for the final one.",
+    ),
+    "lines": (
+        "One line for each row of `test.csv`, in any order, with a header:",
+        "A header, then one line for each row of `test.csv` in any order:",
+        "The file has a header and a line for every row of `test.csv`; their order does not matter:",
+    ),
+}
+"""Three wordings of each fixed part of a brief; the task's id says which."""
 
 
 class ProceduralWriter:
-    """Renders ``description.md`` from its template; each attempt uses the next wording."""
+    """Renders ``description.md`` from its template; each attempt uses the next wordings."""
 
     async def write_brief(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> None:
         """Write ``prepared/public/description.md``."""
@@ -37,7 +59,7 @@ def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
         public / "description.md",
         "description.md.j2",
         plan=plan,
-        wording=WORDINGS[(plan.candidate + attempt) % len(WORDINGS)],
+        wording=_wording(plan.task_id, attempt),
         domain=blueprint.lexicon(),
         problem=blueprint.problem,
         table=blueprint.table,
@@ -49,6 +71,12 @@ def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
         header=sample[0],
         example="\n".join(sample[1:3]),
     )
+
+
+def _wording(task_id: str, attempt: int) -> dict[str, str]:
+    """One wording of each part."""
+    first = zlib.crc32(task_id.encode())
+    return {name: texts[(first // 3**k + attempt) % 3] for k, (name, texts) in enumerate(WORDINGS.items())}
 
 
 def _asked(plan: TaskPlan, problem: Problem) -> str:

@@ -28,6 +28,7 @@ __all__ = [
     "draw_picture",
     "factors_of",
     "image_medium",
+    "mark_shape",
     "picture_column",
     "picture_files",
     "picture_paragraph",
@@ -211,13 +212,19 @@ def picture_files() -> tuple[PublicFile, ...]:
     )
 
 
-def picture_paragraph(domain: Domain, height: int, width: int, *, colour: bool) -> str:
-    """What a picture is, who takes it and how large it is."""
+def mark_shape(picture: Picture) -> str:
+    """How a marking looks."""
+    return "a disc or a ring" if picture.rings else "a disc"
+
+
+def picture_paragraph(domain: Domain, height: int, width: int, shape: str, *, colour: bool) -> str:
+    """What a picture is, who makes it, how markings of this shape come into it and how large it is."""
     medium = image_medium(domain)
-    mode = "in colour (RGB)" if colour else "in grey"
+    mode, look = ("in colour (RGB)", " and in false colours") if colour else ("in grey", "")
     return (
-        f"Each picture shows {medium.subject} and was taken by {medium.source}. The pictures are PNG files, {width}"
-        f" pixels wide and {height} high, {mode}, 8 bits a channel; paths are relative to the folder of `train.csv`."
+        f"Each picture shows {medium.subject} and was made by {medium.source}. The pictures are simplified{look}: each"
+        f" {medium.markings} appears as {shape}. They are PNG files, {width} pixels wide and {height} high, {mode}, 8"
+        " bits a channel; paths are relative to the folder of `train.csv`."
     )
 
 

@@ -64,11 +64,11 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "as for the {o}, it was not {q}",
     ),
     "topics": (
-        "i also have to mention the {list}",
-        "then there is the {list}",
-        "a word about the {list}",
-        "it was about the {list} as well",
-        "people spoke of the {list}",
+        "i also have to mention {list}",
+        "some of it concerns {list}",
+        "a word about {list}",
+        "it was about {list} as well",
+        "people spoke of {list}",
     ),
     "orders": (
         "first {a} and then {b}",
@@ -81,12 +81,9 @@ FRAMES: dict[str, tuple[str, ...]] = {
     ),
     "deeds": (
         "the {p} {d}",
-        "the {p} kindly {d}",
-        "even the {p} {d}",
+        "the {p} {d} this time",
         "the {p} once again {d}",
-        "the {p} quickly {d}",
-        "the {p} at once {d}",
-        "the {p} simply {d}",
+        "the {p} {d} once again",
     ),
     "quantities": (
         "the {n} was {x} {u} this time and {y} {u} the last time",
@@ -129,7 +126,12 @@ FRAMES: dict[str, tuple[str, ...]] = {
         "do you know more",
     ),
     "asides": ("as usual", "more or less", "see above", "i think", "so they say", "at long last"),
-    "courtesies": ("thank you for reading", "many thanks", "with kind regards", "all the best", "thanks in advance"),
+    "courtesies": (
+        "thanks to everyone who helped",
+        "your patience is appreciated",
+        "i appreciate the effort",
+        "help is always welcome",
+    ),
 }
 """Frames: o object, q quality, p person or place, w person, d deed, a earlier and b later deed, n x y u a quantity."""
 KEPT = {"statements": 7, "denials": 7, "orders": 6, "remarks": 4, "courtesies": 3, "asides": 4, "questions": 4}

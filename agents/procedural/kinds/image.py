@@ -14,6 +14,7 @@ from sandmle.agents.procedural.kinds._pictures import (
     Picture,
     draw_picture,
     factors_of,
+    mark_shape,
     picture_column,
     picture_files,
     picture_paragraph,
@@ -64,11 +65,11 @@ class Image(TaskKind):
 
     def brief(self, blueprint: Blueprint) -> Brief:
         """The column of paths, the folders, and what a picture is."""
-        domain, content = blueprint.lexicon(), ImageContent.model_validate(blueprint.content)
-        size = content.picture.size
+        domain, picture = blueprint.lexicon(), ImageContent.model_validate(blueprint.content).picture
+        size = picture.size
         return Brief(
             item=(domain.entity, domain.entities),
             columns=(picture_column(domain),),
             files=picture_files(),
-            paragraphs=(picture_paragraph(domain, size, size, colour=content.picture.colour),),
+            paragraphs=(picture_paragraph(domain, size, size, mark_shape(picture), colour=picture.colour),),
         )

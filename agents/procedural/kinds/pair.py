@@ -18,6 +18,9 @@ __all__ = ["Pair", "PairProse"]
 
 SCORE = (5.0, 1.5)
 """Center and spread of a score."""
+SCORED = " The score is the average over many readers, who each moved a slider; most scores lie between 0 and 10."
+OPENERS = ("this is how it was.", "here is what there is to say.", "in a few words.", "to put it shortly.")
+"""How either text of a pair may begin, whoever wrote it."""
 N_OBJECTS = 4
 """Objects of one task; every text names them all."""
 SIDES = ("left", "right")
@@ -76,6 +79,7 @@ class Pair(TaskKind):
                 "factors": _text_names(plain_names, hidden_names),
                 "objects": prose.objects[:N_OBJECTS],
                 "topics": (("shared_words", words),),
+                "openers": OPENERS,
             }
         )
         return Factors(
@@ -88,7 +92,7 @@ class Pair(TaskKind):
         """The two columns of text."""
         domain = blueprint.lexicon()
         medium = _medium_of(domain)
-        scored = "" if blueprint.problem.link == "binary" else " The score is a mean, so it is no whole number."
+        scored = "" if blueprint.problem.link == "binary" else SCORED
         return Brief(
             item=("pair of texts", "pairs of texts"),
             columns=(

@@ -77,5 +77,5 @@ class Ranking(TaskKind):
         return Brief(
             item=(domain.entity, domain.entities),
             columns=(PublicColumn(group.column, "group", group.description), *public_columns(columns)),
-            paragraphs=(grouped, *told(columns, blueprint.mutations)),
+            paragraphs=(grouped, *told(domain, columns, blueprint.mutations)),
         )

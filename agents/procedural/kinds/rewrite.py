@@ -37,7 +37,7 @@ CONDITIONS: dict[TokenClass, tuple[Condition, ...]] = {
     "times": ("desk", "above"),
 }
 VALUES: dict[TokenClass, tuple[int, int]] = {
-    "measure": (2, 950),
+    "measure": (2, 95),
     "date": (1, 28),
     "time": (5, 22),
     "code": (1000, 9999),
@@ -126,8 +126,8 @@ class Rewrite(TaskKind):
             item=("line", "lines"),
             columns=(PublicColumn(medium.source, "text", medium.description),),
             paragraphs=(
-                f"The column `{medium.source}` holds {medium.subject}. A line begins with the code of the desk that"
-                f" wrote it; the target `{medium.target}` is the same line in full, as the house style of"
+                f"The column `{medium.source}` holds {medium.subject}. A line begins with the code of the place it"
+                f" comes from; the target `{medium.target}` is the same line in full, as the house style of"
                 f" {domain.host.split(',')[0]} has it. Lines hold shortened words, numbers with units, and further"
                 " codes; parts of a line may stand in brackets.",
             ),

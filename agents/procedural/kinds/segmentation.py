@@ -133,7 +133,9 @@ class Segmentation(TaskKind):
             columns=(picture_column(domain),),
             files=picture_files(),
             paragraphs=(
-                picture_paragraph(domain, *shape, colour=content.colour),
+                picture_paragraph(domain, *shape, "a bright spot", colour=content.colour),
+                f"The outlines of `{target}` were drawn with a tool that follows texture and shade, so a mask holds"
+                " regions and not the single spots.",
                 f"`{target}` is written as run lengths: pairs of a first pixel and a number of pixels, counted from 1,"
                 " row by row from the upper left corner; `none` is an empty mask.",
             ),

@@ -14,6 +14,7 @@ from sandmle.agents.procedural.kinds._pictures import (
     Picture,
     draw_picture,
     factors_of,
+    mark_shape,
     picture_column,
     picture_files,
     picture_paragraph,
@@ -102,8 +103,8 @@ class TableImage(TaskKind):
             columns=(*public_columns(columns), picture_column(domain)),
             files=picture_files(),
             paragraphs=(
-                picture_paragraph(domain, size, size, colour=content.picture.colour),
-                *told(columns, ()),
+                picture_paragraph(domain, size, size, mark_shape(content.picture), colour=content.picture.colour),
+                *told(domain, columns, ()),
             ),
         )
 

@@ -83,9 +83,8 @@ class TableText(TaskKind):
             item=(domain.entity, domain.entities),
             columns=(*public_columns(columns), PublicColumn(medium.column, "text", medium.description)),
             paragraphs=(
-                f"Beside the table's columns, `{medium.column}` holds {medium.subject}, written by {medium.source}: a"
-                " few English sentences.",
-                *told(columns, ()),
+                f"Beside the table's columns, `{medium.column}` holds {medium.subject}: a few English sentences.",
+                *told(domain, columns, ()),
             ),
         )
 

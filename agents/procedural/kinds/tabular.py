@@ -50,7 +50,7 @@ class Tabular(TaskKind):
         return Brief(
             item=(domain.entity, domain.entities),
             columns=public_columns(columns),
-            paragraphs=told(columns, blueprint.mutations),
+            paragraphs=told(domain, columns, blueprint.mutations),
         )
 
 
@@ -77,10 +77,10 @@ def public_columns(columns: tuple[Column, ...]) -> tuple[PublicColumn, ...]:
     return tuple(PublicColumn(column.name, _kind_of(column), column.description) for column in columns)
 
 
-def told(columns: tuple[Column, ...], mutations: tuple[Mutation, ...]) -> tuple[str, ...]:
+def told(domain: Domain, columns: tuple[Column, ...], mutations: tuple[Mutation, ...]) -> tuple[str, ...]:
     """What a brief says of the cells of a table beyond its dictionary."""
     empty = "Some cells are empty: the value was not recorded." if any(column.missing for column in columns) else ""
-    return tuple(text for text in (empty, *(mutation.words() for mutation in mutations)) if text)
+    return tuple(text for text in (domain.figures, empty, *(mutation.words() for mutation in mutations)) if text)
 
 
 def _numeric(rng: np.random.Generator, domain: Domain, count: int, missing: float) -> list[NumericColumn]:

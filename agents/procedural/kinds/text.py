@@ -43,14 +43,11 @@ class Text(TaskKind):
         )
 
     def brief(self, blueprint: Blueprint) -> Brief:
-        """The text column and who wrote it."""
+        """The text column and whose words it holds."""
         domain = blueprint.lexicon()
         medium = medium_of(domain)
         return Brief(
             item=(domain.entity, domain.entities),
             columns=(PublicColumn(medium.column, "text", medium.description),),
-            paragraphs=(
-                f"The column `{medium.column}` holds {medium.subject}, written by {medium.source}: a few English"
-                " sentences, names and dates left out.",
-            ),
+            paragraphs=(f"The column `{medium.column}` holds {medium.subject}: a few English sentences.",),
         )

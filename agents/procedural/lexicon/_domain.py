@@ -30,7 +30,8 @@ class Domain(Record):
         host: the invented organisation that runs the competition, one phrase.
         entity: what one row is, singular; ``entities`` is its plural.
         story: two to four sentences of background: what is measured and why.
-        collection: one or two sentences on how the data were collected.
+        collection: one or two sentences on what is in the sample.
+        figures: how the columns of the table were measured, where there is something to say; only for who sees them.
         groups: one or two lists of 3 to 4 numeric columns with a plausible common cause.
         related: ids and terms of seeds that this domain resembles.
         media: what the domain can show besides a table.
@@ -43,6 +44,7 @@ class Domain(Record):
     entities: Text
     story: Text
     collection: Text
+    figures: Text | None = None
     id: IdColumn
     numeric: Annotated[tuple[NumericColumn, ...], Field(min_length=12, max_length=16)]
     groups: Annotated[tuple[tuple[Name, ...], ...], Field(min_length=1, max_length=2)]

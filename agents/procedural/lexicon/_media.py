@@ -59,7 +59,7 @@ class ImageMedium(Record):
     Attributes:
         column: the column that holds the path of the picture.
         subject: what one picture shows, with its article.
-        source: who or what takes it, with its article.
+        source: who or what makes it, with its article.
         description: the line of the data dictionary.
         markings: singular noun for a visible mark ("stain", "cell", "pit").
     """
@@ -140,7 +140,8 @@ class GraphMedium(Record):
 
     Attributes:
         node: short singular noun for the entity; ``nodes`` is its plural.
-        edge: what connects two nodes, with its article ("a shared stretch of fence").
+        edge: a contact of just two nodes, with its article ("a call from one farm to the other"); what many nodes share
+            would make cliques.
         edge_columns: the two columns of the edge file that name nodes.
         features: 3 to 5 columns of the node file: names of numeric columns of the domain, or columns of their own.
         link: what is asked of two nodes.

@@ -65,8 +65,7 @@ class TextMedium(Record):
 
     Attributes:
         column: the column's name in the data.
-        subject: what one text is, with its article ("the shift note of one press run").
-        source: who writes it ("the operators on the night shift").
+        subject: what one text is and whose, with its article ("the operator's note on one press run").
         description: the line of the data dictionary.
         objects: 12 or more singular nouns without article; used as "the {object}".
         qualities: adjectives.
@@ -81,7 +80,6 @@ class TextMedium(Record):
 
     column: Name
     subject: Phrase
-    source: Phrase
     description: DictionaryLine
     objects: Annotated[Words, Field(min_length=12)]
     qualities: Qualities

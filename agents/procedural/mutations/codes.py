@@ -43,7 +43,7 @@ class LevelCodes(Mutation):
         return (column.model_copy(update={"levels": levels, "weights": weights}),)
 
     def words(self) -> str:
-        return f"The values of `{self.column}` end in a slash and the code of the desk that entered the row."
+        return f"The values of `{self.column}` end in a slash and the code of whoever entered the row."
 
     @classmethod
     def draw(cls, rng: Generator, table: TableSchema, problem: Problem) -> Self | None:

@@ -46,7 +46,7 @@ class Outliers(Mutation):
         )
 
     def words(self) -> str:
-        return f"`{self.column}` comes from a device that now and then reports values far beyond what is possible."
+        return f"A few cells of `{self.column}` hold impossible values: errors of entry or of the instrument."
 
     @classmethod
     def draw(cls, rng: Generator, table: TableSchema, problem: Problem) -> Self | None:

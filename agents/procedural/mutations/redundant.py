@@ -44,7 +44,7 @@ class Duplicate(Mutation):
     def publish(self, column: Column) -> tuple[Column, ...]:
         if not isinstance(column, NumericColumn) or column.name != self.column:
             return (column,)
-        description = f"Second reading of {self.column}, taken right after the first"
+        description = f"Copy of {self.column} from a second system"
         return (column, column.model_copy(update={"name": self.name, "description": description}))
 
     @classmethod
@@ -90,7 +90,7 @@ class NearConstant(Mutation):
 
 FLAGS = (
     ("form_version", ("v2", "v1"), "Version of the form in which the row was entered"),
-    ("record_status", ("final", "amended"), "Whether the record was changed after it was closed"),
+    ("record_status", ("final", "amended"), "Whether the record was changed after it was entered"),
     ("entry_channel", ("import", "by hand"), "How the row came into the system"),
     ("clock_source", ("network", "local"), "Clock that stamped the row"),
 )

@@ -43,8 +43,9 @@ class Shift(Mutation):
         names = " and ".join(f"`{name}`" for name in self.ends)
         several = len(self.ends) > 1
         return (
-            f"The rows of the test set were collected later: there {names} {'have' if several else 'has'} a different"
-            " distribution from that in the training set. What is asked for comes about in the same way in both."
+            f"The rows of the test set were sampled in another way: there {names} {'have' if several else 'has'} a"
+            " different distribution from that in the training set. What is asked for comes about in the same way in"
+            " both."
         )
 
     @classmethod

@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from sandmle.agents import procedural
 from sandmle.agents.procedural.lexicon import Domain, _library, get_domain, load_domains
+from sandmle.agents.procedural.mutations.units import OTHERS as UNITS
 from sandmle.errors import BadInput, SandmleError
 from sandmle.seeds import list_seeds
 
@@ -34,6 +35,8 @@ RELATION_WORDS = re.compile(
     r"depend|driven by|correlat|predictor|explains?\b|the higher|the lower|the more|increase[sd]? with|interact|hidden"
 )
 
+UNIT_HEAD = re.compile(r"(Mean |Median )?(Seconds|Minutes|Hours|Days|Weeks|Months|Years|Kilo|Metres|Percent)")
+
 
 def each_domain(function):
     return pytest.mark.parametrize("domain", DOMAINS, ids=lambda domain: domain.slug)(function)
@@ -41,6 +44,10 @@ def each_domain(function):
 
 def words(name: str) -> set[str]:
     return {word for word in name.split("_") if len(word) > 3}
+
+
+def sentences(text: str) -> int:
+    return len(re.findall(r"[^.!?]+[.!?](?:\s|$)", text))
 
 
 def all_targets(domain: Domain):
@@ -110,6 +117,13 @@ def test_range_ends_can_be_recorded(domain):
 
 
 @each_domain
+def test_no_description_of_a_number_begins_with_a_unit_that_a_task_may_change(domain):
+    for column in domain.numeric:
+        if column.unit in UNITS:
+            assert not UNIT_HEAD.match(column.description), column.name
+
+
+@each_domain
 def test_no_feature_shares_a_word_with_a_target(domain):
     of_a_medium = (domain.targets.segmentation, domain.targets.forecast)
     for target in all_targets(domain):
@@ -127,10 +141,10 @@ def test_no_level_of_a_feature_is_a_label(domain):
 
 @each_domain
 def test_prose_is_plain_and_says_nothing_about_the_rule(domain):
-    sentences = re.findall(r"[^.!?]+[.!?](?:\s|$)", domain.story)
-    assert 2 <= len(sentences) <= 4
-    assert 1 <= len(re.findall(r"[^.!?]+[.!?](?:\s|$)", domain.collection)) <= 2
-    assert not RELATION_WORDS.search(f"{domain.story} {domain.collection}".lower())
+    assert 2 <= sentences(domain.story) <= 4
+    assert 1 <= sentences(domain.collection) <= 2
+    assert domain.figures is None or sentences(domain.figures) == 1
+    assert not RELATION_WORDS.search(f"{domain.story} {domain.collection} {domain.figures}".lower())
     for name in (*domain.feature_names, *(target.column for target in all_targets(domain))):
         if "_" in name:
             assert name not in domain.story
@@ -149,6 +163,7 @@ def test_no_text_is_used_twice():
     texts = Counter()
     for domain in DOMAINS:
         texts.update([domain.host, domain.entity, domain.entities, domain.story, domain.collection, domain.id.prefix])
+        texts.update([domain.figures] if domain.figures else [])
         columns = (*domain.numeric, *domain.categorical, *domain.ordinal, *domain.dates)
         texts.update(f"{column.name}: {column.description}" for column in columns)
         for target in all_targets(domain):
@@ -159,7 +174,7 @@ def test_no_text_is_used_twice():
 def test_stories_share_no_run_of_eight_words():
     seen: dict[tuple[str, ...], str] = {}
     for domain in DOMAINS:
-        tokens = re.findall(r"[a-z]+", f"{domain.story} {domain.collection}".lower())
+        tokens = re.findall(r"[a-z]+", f"{domain.story} {domain.collection} {domain.figures}".lower())
         for start in range(len(tokens) - 7):
             run = tuple(tokens[start : start + 8])
             assert seen.setdefault(run, domain.slug) == domain.slug, run

@@ -150,6 +150,28 @@ def test_rewriting_has_something_to_do_in_every_entry(domain):
         assert written.lower() not in spoken.split()
 
 
+CALENDAR = {
+    *("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"),
+    *("january", "february", "march", "april", "june", "july", "august", "september", "october", "november"),
+    "december",
+}
+NAMES = {
+    level.lower()
+    for domain in DOMAINS
+    for column in domain.categorical
+    for level in column.levels
+    if re.fullmatch("[A-Z][a-z]{3,}", level)
+}
+
+
+@each(TEXT_DOMAINS)
+def test_no_day_month_or_town_stands_in_lower_case(domain):
+    text = domain.media.text
+    used = {word for entry in (*text.requests, *text.openers, *text.actions) for word in re.findall("[a-z]+", entry)}
+    assert {"ambleford", "ostrava", "italy"} <= NAMES
+    assert not used & (CALENDAR | NAMES)
+
+
 def test_vocabularies_differ_between_domains():
     vocabularies = {domain.slug: set(counted_words(domain)) for domain in TEXT_DOMAINS}
     for (slug, own), (other, words) in combinations(vocabularies.items(), 2):
@@ -207,7 +229,7 @@ REFUSED = [
     ("media.text.quantity.high", 30, "must span at least 20"),
     ("media.text.requests.0", "Please call us.", "media.text.requests.0"),
     ("media.text.requests.0", "please call us", "media.text.requests.0"),
-    ("media.text.openers.0", "please let us know by friday.", "requests and openers must be unique"),
+    ("media.text.openers.0", "please let us know by tomorrow.", "requests and openers must be unique"),
     ("media.pair.right", "spring_note", "column names must be unique"),
     ("media.pair.score.question", "How alike are they", "media.pair.score.question"),
     ("media.series.channels.0.high", 6.5, "fewer than 10 distinct values"),

@@ -140,7 +140,7 @@ def test_no_change_of_the_bayes_prediction_raises_the_expected_score(link: Link,
     groups = np.repeat(np.arange(ROWS // 10), 10).astype(float)
     truths, bests = [], []
     for seed in range(REDRAWS):
-        labels, best = space["label"](np.random.default_rng(seed), signal, population)
+        labels, best, _ = space["label"](np.random.default_rng(seed), signal, population)
         truth = encode(labels, link, metric.prediction)
         truths.append(np.column_stack([truth, groups]) if link == "relevance" else truth)
         bests.append(encode(best, link, metric.prediction))
