@@ -96,9 +96,9 @@ def ids_sorted(evidence: Evidence, rng: np.random.Generator) -> Evidence:
 
 
 def id_parity(evidence: Evidence, rng: np.random.Generator) -> Evidence:
-    """Even identifiers for the lower half of the labels."""
+    """Odd identifiers for the labels above their mean."""
     values = amounts(evidence)
-    numbers = 2 * rng.permutation(len(values)) + (values > np.median(values))
+    numbers = 2 * rng.permutation(len(values)) + (values > np.mean(values))
     return with_column(evidence, numbers, evidence.submission.id_column)
 
 
@@ -109,7 +109,7 @@ def rows_sorted(evidence: Evidence, rng: np.random.Generator) -> Evidence:
 
 
 def duplicated(evidence: Evidence, rng: np.random.Generator) -> Evidence:
-    """Forty training rows stand in test again."""
+    """Forty training rows stand in test again, with their files."""
     own = [
         name for name in evidence.test if name not in (evidence.submission.id_column, evidence.submission.group_column)
     ]
@@ -123,14 +123,29 @@ def duplicated(evidence: Evidence, rng: np.random.Generator) -> Evidence:
         again = features[1].copy()
         again.iloc[30:70] = features[0].iloc[:40].to_numpy()
         features = (features[0], again)
-    return replace(evidence, test=test, features=features)
+    files = evidence.files
+    if files is not None and len(files):
+        train = files[(files["split"] == "train") & (files["row"] < 40)]
+        kept = files[(files["split"] == "train") | (files["row"] < 30) | (files["row"] >= 70)]
+        files = pd.concat([kept, train.assign(split="test", row=train["row"] + 30)], ignore_index=True)
+    return replace(evidence, test=test, features=features, files=files)
 
 
 def copied_target(evidence: Evidence, rng: np.random.Generator) -> Evidence:
-    """A column holds the label."""
-    if evidence.kind == "text":
-        return with_column(evidence, np.array([*cells_of_train(evidence), *evidence.truth], dtype=object))
-    return with_column(evidence, amounts(evidence))
+    """A column holds the cells of the target."""
+    return with_column(evidence, np.array([*cells_of_train(evidence), *cells_of_test(evidence)], dtype=object))
+
+
+def cells_of_test(evidence: Evidence) -> list[Any]:
+    """The hidden labels as train.csv would write them."""
+    truth, classes = evidence.truth, evidence.submission.classes
+    if evidence.kind == "mask":
+        return [" ".join(f"{pixel + 1} 1" for pixel in np.flatnonzero(row)) or "none" for row in truth]
+    if truth.ndim == 2 and classes:
+        return [" ".join(classes[k] for k in np.flatnonzero(row)) or "none" for row in truth]
+    if classes:
+        return [classes[int(k)] for k in truth]
+    return list(truth[:, 0] if truth.ndim == 2 else truth)
 
 
 def noisy_proxy(evidence: Evidence, rng: np.random.Generator) -> Evidence:

@@ -1,7 +1,8 @@
-"""The public files that belong to single items, as a table: path, size, time of change and metadata."""
+"""The public files that belong to single items, as a table: path, size, time of change, metadata and a digest."""
 
 from __future__ import annotations
 
+import hashlib
 import os
 import stat
 from pathlib import Path, PurePosixPath
@@ -12,9 +13,9 @@ from sandmle.eval.acceptance._chunks import read_metadata
 
 __all__ = ["describe_files"]
 
-COLUMNS = ("split", "row", "column", "path", "bytes", "mtime_ns", "metadata")
+COLUMNS = ("split", "row", "column", "path", "bytes", "mtime_ns", "metadata", "digest")
 MAX_READ = 4 << 20
-"""Bytes of a file in which metadata are looked for."""
+"""Bytes of a file in which metadata are looked for, and that its digest is of."""
 
 
 def describe_files(public: Path, train: pd.DataFrame, test: pd.DataFrame) -> pd.DataFrame:
@@ -27,7 +28,7 @@ def describe_files(public: Path, train: pd.DataFrame, test: pd.DataFrame) -> pd.
 
     Returns:
         Columns split ("train" or "test"), row (position in its table), column, path (relative, POSIX), bytes,
-        mtime_ns, and metadata (JSON of chunk name to contents, empty where the file carries none).
+        mtime_ns, metadata (JSON of chunk name to contents, empty where the file carries none), and digest (hex).
 
     Raises:
         ValueError: a path leads out of the folder, or to something that is not a regular file.
@@ -56,8 +57,8 @@ def _is_inside(name: str) -> bool:
     return not path.is_absolute() and ".." not in path.parts
 
 
-def _look(public: Path, name: str) -> tuple[int, int, str]:
-    """Size, modification time and metadata of one file; no link on the way is followed."""
+def _look(public: Path, name: str) -> tuple[int, int, str, str]:
+    """Size, modification time, metadata and digest of one file; no link on the way is followed."""
     if not _is_inside(name):
         raise ValueError(f"{name!r} leads out of the public folder")
     handle = os.open(public, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -75,4 +76,5 @@ def _look(public: Path, name: str) -> tuple[int, int, str]:
         raise ValueError(f"{name!r} is no regular file that can be read: {error}") from error
     finally:
         os.close(handle)
-    return facts.st_size, facts.st_mtime_ns, read_metadata(data)
+    digest = hashlib.blake2b(data, digest_size=16).hexdigest()
+    return facts.st_size, facts.st_mtime_ns, read_metadata(data), digest

@@ -58,8 +58,8 @@ class Evidence:
         cpu_seconds: rung name to the CPU seconds of its slowest run; empty where they were not measured.
         limits: what a step of an agent may use.
         expectation: what the rule expects of each hidden label given everything but its noise: class probabilities or
-            label and pixel shares of shape (n_test, K), a mean relevance or number of shape (n_test,). It lets the
-            audit see label noise where ``bayes`` is a bare label; None where it is not known.
+            label shares of shape (n_test, K), a mean relevance, number or count of pixels of shape (n_test,). It lets
+            the audit see label noise where ``bayes`` is a bare label; None where it is not known.
         searches: number of ideas to the search's predictions with that many, on the first redraws.
     """
 

@@ -68,8 +68,7 @@ def bayes_residual(evidence: Evidence) -> Residual | None:
     Probabilities: label less probability. Squared errors: truth less prediction; logarithmic ones: the same of
     ln(1 + x). Absolute and pinball errors: whether truth exceeds the prediction, less how often it does. Relative
     absolute error: sign over size of the truth. Correlations: ranks of truth less their isotonic fit. Where the
-    evidence holds the rule's expectation, truth less that, for any kind but text; of a mask its sums weighted by 1, row
-    and column.
+    evidence holds the rule's expectation, truth less that, for any kind but text; of a mask its pixels.
     """
     truth, bayes, kind = evidence.truth, evidence.bayes, evidence.kind
     if evidence.expectation is not None and kind != "text":
@@ -103,9 +102,7 @@ def _less_expectation(truth: Values, expectation: Values, evidence: Evidence) ->
         return Residual.of_numbers(truth[:, 0] - expectation)
     if evidence.submission.mask_shape is None:
         return Residual.of_numbers(truth - expectation)
-    row, column = np.indices(evidence.submission.mask_shape).reshape(2, -1)
-    weights = np.column_stack([np.ones(len(row)), row - row.mean(), column - column.mean()])
-    return Residual.of_numbers((truth - expectation) @ weights)
+    return Residual.of_numbers(truth.sum(axis=1) - expectation)
 
 
 def _number_residual(truth: Array, bayes: Array, metric: str) -> Array | None:

@@ -19,19 +19,20 @@ SENTENCES = {
     "rows": "rows of train stand in test again",
     "items": "items of train stand in test again, by their features",
     "texts": "texts of train stand in test again",
+    "files": "files of train stand in test again",
 }
 
 
 @probe("duplicates", stage=4)
 def duplicates(evidence: Evidence, calibration: Calibration) -> Finding:
-    """No more test rows equal a training row than in random splits: in all columns, in features, in a free text.
+    """No more test rows equal a training row than in random splits: in columns, features, a free text, bytes of files.
 
     Numbers are compared to 0.001 standard deviations.
     """
     columns = read_columns(evidence)
     rows = np.arange(len(evidence.train) + len(evidence.test))
     splits = Splits.draw(rows, len(evidence.train), evidence.generator("duplicates"))
-    tables = _tables(columns)
+    tables = {**_tables(columns), **_files(evidence)}
     return conclude({name: count_duplicates(table, splits) for name, table in tables.items()}, SENTENCES)
 
 
@@ -45,6 +46,20 @@ def _tables(columns: Columns) -> dict[str, Array]:
         "texts": [codes.astype(np.float64) for codes in columns.texts.values()],
     }
     return {name: np.column_stack(table) for name, table in tables.items() if table}
+
+
+def _files(evidence: Evidence) -> dict[str, Array]:
+    """Codes of the files' contents, a column for each column of paths; what has no file is like nothing else."""
+    if evidence.files is None or evidence.files.empty:
+        return {}
+    n = len(evidence.train) + len(evidence.test)
+    columns = []
+    for _, part in evidence.files.groupby("column", sort=True):
+        rows = part["row"].to_numpy(np.int64) + np.where(part["split"] == "test", len(evidence.train), 0)
+        codes = -1.0 - np.arange(n)
+        codes[rows] = np.unique(part["digest"].to_numpy(str), return_inverse=True)[1]
+        columns.append(codes)
+    return {"files": np.column_stack(columns)}
 
 
 def _rounded(values: Array) -> Array:

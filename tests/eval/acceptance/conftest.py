@@ -197,7 +197,7 @@ def expected_labels(seed: int, kind: str, n_train: int = 200, n_test: int = 1000
         limits = (np.array([-1, 0.5, 1.5]) - signal[:, None]) / 0.7
         return (1 - norm.cdf(limits)).sum(axis=1)
     if kind == "mask":
-        return _pixel_shares(signal)
+        return _pixel_shares(signal).sum(axis=1)
     return _label_shares(signal, 3) if kind == "label_set" else _shares(signal, N_CLASSES.get(kind, 3))
 
 
@@ -248,6 +248,7 @@ def build_kind(seed: int, kind: str, n_train: int = 200, n_test: int = 1000, fil
             "bytes": size.astype(int),
             "mtime_ns": 10**18,
             "metadata": "",
+            "digest": [f"{k:032x}" for k in range(n)],
         }
     )
     tables = [table.reset_index(drop=True) for table in (features[:n_train], features[n_train:])]
