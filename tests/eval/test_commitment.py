@@ -95,6 +95,15 @@ def test_the_secret_is_its_owners_alone_and_nothing_is_written_over(tmp_path: Pa
     assert not (tmp_path / "other.json").exists()
 
 
+def test_a_secret_is_not_written_over_by_its_own_commitment(tmp_path: Path):
+    commitment, secret = commit(SETTINGS)
+    (tmp_path / "again").mkdir()
+    for one, other in ((tmp_path / "one", tmp_path / "one"), (tmp_path / "one", tmp_path / "again" / ".." / "one")):
+        with pytest.raises(BadInput, match="two files"):
+            write_commitment(commitment, one, secret, other)
+    assert not (tmp_path / "one").exists()
+
+
 def test_the_command_spells_every_setting():
     sized = SETTINGS.model_copy(update={"n_test": 600})
     spelled = " ".join(synthesize_arguments(sized, 5, Path("tasks")))

@@ -118,6 +118,16 @@ def test_duplicated_pictures_are_found(pictures):
     assert "items of train stand in test again" in found.reason
 
 
+def test_files_that_stand_in_test_again_are_found_without_any_feature(pictures):
+    bare = replace(pictures, features=None)
+    assert "files of train" not in _judge("duplicates", bare).reason
+    files = bare.files.copy()
+    train, test = files["split"] == "train", files["split"] == "test"
+    again = test & files["row"].between(30, 69)
+    files.loc[again, "digest"] = files.loc[train & (files["row"] < 40), "digest"].to_numpy()
+    assert "files of train stand in test again" in _judge("duplicates", replace(bare, files=files)).reason
+
+
 def test_shifted_pictures_are_found_unless_declared(pictures):
     train, test = pictures.features
     shifted = replace(pictures, features=(train, test.assign(pixel_load=test["pixel_load"] + 1)))

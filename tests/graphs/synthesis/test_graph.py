@@ -170,3 +170,20 @@ async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team:
     assert rejection.stage == "novelty"
     assert rejection.reached == "leak_free"
     assert "a-twin-00000000" in rejection.reason
+
+
+@pytest.mark.parametrize(
+    ("script", "reason"),
+    [
+        ("raise SystemExit(3)", "search ended with exit code 3"),
+        ("for k in (1, 4, 16, 64): open(f'submission-{k}.csv', 'w').write('nothing')", "search-"),
+    ],
+)
+async def test_a_search_that_fails_costs_the_candidate_and_neither_retunes_it_nor_stops_the_batch(
+    run_slot, team: ProceduralTeam, monkeypatch, script: str, reason: str
+) -> None:
+    monkeypatch.setattr("sandmle.graphs.synthesis.trial.search_script", lambda: script)
+    ended = await run_slot(team)
+    assert ended.state.outcome == "discarded"
+    assert {rejection.stage for rejection in ended.state.rejections} == {"verification"}
+    assert all(reason in rejection.reason for rejection in ended.state.rejections)
