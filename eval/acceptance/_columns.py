@@ -33,7 +33,7 @@ class Columns:
     """What train and test share; identifiers, groups and the target are left out.
 
     Attributes:
-        n_train: rows of train; the rest are test.
+        n_train: rows of train; the rest of the ``n_rows`` are test.
         numeric: floats with NaN where empty, by column; ``features`` of the evidence are among them.
         codes: level numbers 0..K-1 by categorical column; an empty cell is a level of its own.
         texts: the same for columns of free text, whose levels are nearly all different.
@@ -41,6 +41,7 @@ class Columns:
     """
 
     n_train: int
+    n_rows: int
     numeric: dict[str, Array]
     codes: dict[str, Codes]
     texts: dict[str, Codes] = field(default_factory=dict)
@@ -55,7 +56,7 @@ class Columns:
 
         Levels of fewer than 5 rows share one column.
         """
-        blocks = [np.zeros((len(next(iter((*self.numeric.values(), *self.codes.values())), [])), 0))]
+        blocks = [np.zeros((self.n_rows, 0))]
         for values in self.numeric.values():
             empty = np.isnan(values)
             filled = np.where(empty, np.nanmean(values) if not empty.all() else 0.0, values)
@@ -69,17 +70,17 @@ class Columns:
         """The same without the columns of these names."""
         numeric = {name: values for name, values in self.numeric.items() if name not in names}
         codes = {name: values for name, values in self.codes.items() if name not in names}
-        return Columns(self.n_train, numeric, codes, self.texts, self.derived)
+        return Columns(self.n_train, self.n_rows, numeric, codes, self.texts, self.derived)
 
     def only(self, name: str) -> Columns:
         """One column of those that say something by themselves."""
         numeric = {name: self.numeric[name]} if name in self.numeric else {}
-        return Columns(self.n_train, numeric, {} if numeric else {name: self.codes[name]})
+        return Columns(self.n_train, self.n_rows, numeric, {} if numeric else {name: self.codes[name]})
 
     def ranked(self) -> Columns:
         """The same with every numeric column replaced by its ranks, so that no outlier decides."""
         ranks = {name: _ranks(values) for name, values in self.numeric.items()}
-        return Columns(self.n_train, ranks, self.codes, self.texts, self.derived)
+        return Columns(self.n_train, self.n_rows, ranks, self.codes, self.texts, self.derived)
 
 
 def read_columns(evidence: Evidence) -> Columns:
@@ -101,7 +102,8 @@ def read_columns(evidence: Evidence) -> Columns:
         free = _is_text(both) and levels.max(initial=0) + 1 > FREE_TEXT_SHARE * len(both)
         (texts if free else codes)[str(name)] = levels
     derived = _features(evidence, taken=set(evidence.train.columns))
-    return Columns(len(evidence.train), numeric | derived, codes, texts, tuple(derived))
+    n_train = len(evidence.train)
+    return Columns(n_train, n_train + len(evidence.test), numeric | derived, codes, texts, tuple(derived))
 
 
 def _features(evidence: Evidence, taken: set[str]) -> dict[str, Array]:

@@ -207,3 +207,14 @@ def test_duplicated_texts_are_found(make_kind):
     assert _judge("duplicates", _with_column(evidence, texts)).passed
     texts[n_train + 50 : n_train + 90] = texts[:40]
     assert "texts of train stand in test again" in _judge("duplicates", _with_column(evidence, texts)).reason
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_rows_that_show_nothing_but_a_path_can_be_judged(make_kind, expectation_of, kind):
+    evidence = make_kind(16, kind, files=True)
+    known = expectation_of(16, kind) if kind in NO_RESIDUAL else None
+    bare = replace(evidence, features=None, expectation=known)
+    calibration = calibrate(bare)
+    for name in probe_names():
+        judge(name, bare, calibration)
+    assert _judge("label_noise", bare).passed
