@@ -35,7 +35,10 @@ def text_features(texts: Sequence[str]) -> Array:
     ranked = pd.Series(first).rank().fillna(0.0).to_numpy()
     tokens = [set(TOKEN.findall(text.lower())) for text in texts]
     counts = Counter(token for found in tokens for token in found)
-    common = [token for token, count in counts.most_common(MAX_TOKENS) if MIN_ROWS <= count < len(texts)]
+    ranking = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[
+        :MAX_TOKENS
+    ]  # sets have no order of their own
+    common = [token for token, count in ranking if MIN_ROWS <= count < len(texts)]
     words = np.array([[token in found for token in common] for found in tokens], dtype=np.float64)
     return np.column_stack([identifier_features(column), ranked, words.reshape(len(texts), -1), _characters(texts)])
 

@@ -3,6 +3,8 @@ from __future__ import annotations
 import json
 import os
 import struct
+import subprocess
+import sys
 import time
 import zlib
 from dataclasses import replace
@@ -166,3 +168,18 @@ def test_sizes_alone_may_not_earn_silver(make_kind):
 def test_a_task_without_files_passes(make_kind):
     evidence = make_kind(5, "number")
     assert judge("files", evidence, calibrate(evidence, resamples=2)).passed
+
+
+def test_which_words_of_names_are_looked_at_does_not_depend_on_the_process() -> None:
+    code = (
+        "import hashlib; from sandmle.eval.acceptance._texts import text_features;"
+        "names = [f'{hashlib.md5(str(k // 5).encode()).hexdigest()[:6]} {k}' for k in range(600)];"
+        "print(hashlib.sha256(text_features(names).tobytes()).hexdigest())"
+    )
+    seen = {
+        subprocess.run(
+            [sys.executable, "-c", code], env={**os.environ, "PYTHONHASHSEED": seed}, capture_output=True, check=True
+        ).stdout
+        for seed in ("1", "2", "3")
+    }
+    assert len(seen) == 1
