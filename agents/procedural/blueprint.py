@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from pydantic import Field
 
-from sandmle.agents.procedural.lexicon import Domain, get_domain
+from sandmle.agents.procedural.lexicon import Domain, Setting, get_domain
 from sandmle.agents.procedural.mutations import AnyMutation
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import AnyRule
@@ -26,6 +26,7 @@ class Blueprint(Record):
         table: the factors that the rule reads; for tables the public columns.
         content: the kind's own record, as JSON.
         mutations: what goes wrong with the table before competitors get it.
+        setting: the words of a domain that is not in the lexicon.
     """
 
     domain: str
@@ -35,6 +36,7 @@ class Blueprint(Record):
     rule: AnyRule
     content: Mapping[str, Any] = Field(default_factory=dict)
     mutations: tuple[AnyMutation, ...] = ()
+    setting: Setting | None = None
 
     @classmethod
     def of(cls, plan: TaskPlan) -> Self:
@@ -44,3 +46,7 @@ class Blueprint(Record):
     def lexicon(self) -> Domain:
         """The entry of the lexicon."""
         return get_domain(self.domain)
+
+    def world(self) -> Setting:
+        """The words of the domain, in the lexicon or not."""
+        return self.setting or self.lexicon()

@@ -60,7 +60,7 @@ def _write(plan: TaskPlan, public: Path, attempt: int) -> None:
         "description.md.j2",
         plan=plan,
         wording=_wording(plan.task_id, attempt),
-        domain=blueprint.lexicon(),
+        domain=blueprint.world(),
         problem=blueprint.problem,
         table=blueprint.table,
         brief=get_kind(blueprint.kind).brief(blueprint),

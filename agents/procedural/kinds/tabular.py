@@ -8,7 +8,7 @@ import numpy as np
 
 from sandmle.agents.procedural.blueprint import Blueprint
 from sandmle.agents.procedural.kinds._kind import Brief, Factors, PublicColumn, TaskKind, register
-from sandmle.agents.procedural.lexicon import Domain
+from sandmle.agents.procedural.lexicon import Domain, Setting
 from sandmle.agents.procedural.mutations import Mutation, draw_mutations, published
 from sandmle.agents.procedural.problems import Problem
 from sandmle.agents.procedural.rules import Part, RuleGrammar
@@ -46,7 +46,7 @@ class Tabular(TaskKind):
 
     def brief(self, blueprint: Blueprint) -> Brief:
         """The data dictionary."""
-        domain, columns = blueprint.lexicon(), published(blueprint.table, blueprint.mutations).columns
+        domain, columns = blueprint.world(), published(blueprint.table, blueprint.mutations).columns
         return Brief(
             item=(domain.entity, domain.entities),
             columns=public_columns(columns),
@@ -77,7 +77,7 @@ def public_columns(columns: tuple[Column, ...]) -> tuple[PublicColumn, ...]:
     return tuple(PublicColumn(column.name, _kind_of(column), column.description) for column in columns)
 
 
-def told(domain: Domain, columns: tuple[Column, ...], mutations: tuple[Mutation, ...]) -> tuple[str, ...]:
+def told(domain: Setting, columns: tuple[Column, ...], mutations: tuple[Mutation, ...]) -> tuple[str, ...]:
     """What a brief says of the cells of a table beyond its dictionary."""
     empty = "Some cells are empty: the value was not recorded." if any(column.missing for column in columns) else ""
     return tuple(text for text in (domain.figures, empty, *(mutation.words() for mutation in mutations)) if text)

@@ -34,6 +34,7 @@ from sandmle.agents.procedural.lexicon._media import (
     Shortening,
     SpokenUnit,
 )
+from sandmle.agents.procedural.lexicon._setting import Setting
 from sandmle.agents.procedural.lexicon._targets import (
     BinaryTarget,
     ForecastTarget,
@@ -50,6 +51,7 @@ from sandmle.agents.procedural.lexicon._targets import (
     Targets,
 )
 from sandmle.agents.procedural.lexicon._vocabulary import Qualities, Quantity, TextMedium, Topic
+from sandmle.agents.procedural.lexicon._words import DictionaryLine, Level, Name, Question, Text, require_unique
 
 __all__ = [
     "AudioMedium",
@@ -57,22 +59,26 @@ __all__ = [
     "CategoricalColumn",
     "Channel",
     "DateColumn",
+    "DictionaryLine",
     "Domain",
     "ForecastTarget",
     "GraphMedium",
     "IdColumn",
     "ImageMedium",
+    "Level",
     "LinkTarget",
     "Media",
     "MediaKind",
     "MulticlassTarget",
     "MultilabelTarget",
+    "Name",
     "NumericColumn",
     "OrdinalColumn",
     "OrdinalTarget",
     "PairMedium",
     "Qualities",
     "Quantity",
+    "Question",
     "RankedTogether",
     "RankingTarget",
     "RegressionTarget",
@@ -80,14 +86,17 @@ __all__ = [
     "ScoreTarget",
     "SegmentationTarget",
     "SeriesMedium",
+    "Setting",
     "Shortening",
     "SpokenUnit",
     "Target",
     "Targets",
+    "Text",
     "TextMedium",
     "Topic",
     "get_domain",
     "load_domains",
     "media_domains",
     "parse_domain",
+    "require_unique",
 ]

@@ -14,37 +14,22 @@ from sandmle.agents.procedural.lexicon._columns import (
     OrdinalColumn,
 )
 from sandmle.agents.procedural.lexicon._media import Media
+from sandmle.agents.procedural.lexicon._setting import Setting
 from sandmle.agents.procedural.lexicon._targets import Targets
 from sandmle.agents.procedural.lexicon._words import Name, Text, require_unique
-from sandmle.record import Record
 
 __all__ = ["Domain"]
 
 
-class Domain(Record):
-    """One world that a synthetic task may be set in.
+class Domain(Setting):
+    """One world that a synthetic task may be set in; ``slug`` is the name of its YAML file.
 
     Attributes:
-        slug: unique, kebab case; the name of the YAML file and the first part of a task's id.
-        sector: the line of business.
-        host: the invented organisation that runs the competition, one phrase.
-        entity: what one row is, singular; ``entities`` is its plural.
-        story: two to four sentences of background: what is measured and why.
-        collection: one or two sentences on what is in the sample.
-        figures: how the columns of the table were measured, where there is something to say; only for who sees them.
         groups: one or two lists of 3 to 4 numeric columns with a plausible common cause.
         related: ids and terms of seeds that this domain resembles.
         media: what the domain can show besides a table.
     """
 
-    slug: Annotated[str, Field(pattern=r"^[a-z][a-z0-9]*(-[a-z0-9]+)*$", max_length=24)]
-    sector: Text
-    host: Text
-    entity: Text
-    entities: Text
-    story: Text
-    collection: Text
-    figures: Text | None = None
     id: IdColumn
     numeric: Annotated[tuple[NumericColumn, ...], Field(min_length=12, max_length=16)]
     groups: Annotated[tuple[tuple[Name, ...], ...], Field(min_length=1, max_length=2)]

@@ -24,6 +24,7 @@ from sandmle.agents.procedural.problems import Link
 from sandmle.agents.procedural.rules._term import Generator, Term, term_kinds, tidy
 from sandmle.agents.procedural.rules.calendar import LevelPair, MonthHalf, OrdinalMatch, OrdinalSlope, SeasonalSlope
 from sandmle.agents.procedural.rules.curves import Average, Saturation, Threshold
+from sandmle.agents.procedural.rules.formula import Formula
 from sandmle.agents.procedural.rules.levels import HiddenGroup, LevelOptimum, LevelSlope, Season, Weekday
 from sandmle.agents.procedural.rules.main_effects import Hinge, LevelEffect, Linear, OrdinalTrend
 from sandmle.agents.procedural.rules.pairs import Difference, Extreme, Gate, Interaction, Ratio, SignAgreement
@@ -54,6 +55,7 @@ AnyTerm = Annotated[
     | Extreme
     | Flip
     | FoldedSum
+    | Formula
     | Gate
     | HiddenGroup
     | Hinge
