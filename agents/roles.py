@@ -11,11 +11,13 @@ Roles write files into the workdir; they neither run nor judge them. Whatever th
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Literal, Protocol
+from typing import Annotated, Any, Literal, Protocol, get_args
 
 from pydantic import Field
 
+from sandmle.errors import SandmleError
 from sandmle.eval.acceptance import Calibration
 from sandmle.record import Record
 from sandmle.seeds import Seed
@@ -23,18 +25,29 @@ from sandmle.task import Modality, ProblemType, StructuralDNA, SubmissionFormat,
 
 __all__ = [
     "BASELINE_RUNGS",
+    "ROLES",
     "DataStrategist",
     "Feedback",
     "MLDeveloper",
     "MLOpsEngineer",
+    "Player",
+    "Reviewer",
     "Role",
+    "RoleFailure",
     "TaskPlan",
     "Team",
     "TechnicalWriter",
 ]
 
-Role = Literal["strategist", "developer", "engineer", "writer"]
+Role = Literal["strategist", "developer", "engineer", "writer", "reviewer"]
+ROLES: tuple[Role, ...] = get_args(Role)
+Player = Literal["procedural", "llm"]
+"""Who plays a role: code of ours, or a language model, whose every word is distrusted."""
 BASELINE_RUNGS = ("dummy", "linear", "trees", "blend", "informed")
+
+
+class RoleFailure(SandmleError):
+    """A role gave nothing that can be used, although it was told what was wrong; the candidate is given up."""
 
 
 class TaskPlan(Record):
@@ -92,6 +105,10 @@ class Feedback(Record):
 class DataStrategist(Protocol):
     """Reads a seed and decides what to make of it."""
 
+    async def try_seed(self, seed: Seed, modality: Modality | None = None) -> None:
+        """Raise BadInput if nothing can be made of the seed, before a batch begins."""
+        ...
+
     async def plan(self, seed: Seed, candidate: int, modality: Modality | None = None) -> TaskPlan:
         """Draw a candidate in the given modality or the seed's own; the same arguments always give the same plan."""
         ...
@@ -123,11 +140,31 @@ class TechnicalWriter(Protocol):
         ...
 
 
-class Team(Protocol):
-    """One player for each role; ``kind`` is recorded in the manifest."""
+class Reviewer(Protocol):
+    """Reads the brief as the opponent of its writer, knowing the rule."""
 
-    kind: Literal["procedural", "llm"]
+    async def review(self, plan: TaskPlan, workdir: Path, attempt: int) -> str:
+        """What the brief gives away or gets wrong, in words for the writer; empty if nothing."""
+        ...
+
+
+@dataclass
+class Team:
+    """Who plays each role.
+
+    Attributes:
+        reviewer: None where the probes alone judge a brief.
+        players: recorded in the manifest; a role that a model plays is distrusted, and its code never runs unisolated.
+    """
+
     strategist: DataStrategist
     developer: MLDeveloper
     engineer: MLOpsEngineer
     writer: TechnicalWriter
+    reviewer: Reviewer | None
+    players: Mapping[Role, Player]
+
+    @property
+    def kind(self) -> Player:
+        """``llm`` as soon as a model plays any role."""
+        return "llm" if "llm" in self.players.values() else "procedural"

@@ -13,6 +13,7 @@ import pytest
 
 import sandmle
 from sandmle import api
+from sandmle.background import iterate
 from sandmle.cli.evaluate import eval_command
 from sandmle.errors import BadInput
 from sandmle.eval.runner import EpisodeFinished, RunEvent
@@ -90,18 +91,18 @@ async def _numbers(log: list[str], fail_at: int | None = None):
 
 def test_an_iterator_makes_an_item_when_asked_and_is_closed_when_left():
     log: list[str] = []
-    numbers = api._iterate(_numbers(log))
+    numbers = iterate(_numbers(log))
     assert [next(numbers), next(numbers)] == [0, 1]
     assert log == ["made 0", "made 1"]
     numbers.close()
     assert log[-1] == "closed"
-    assert list(api._iterate(_numbers([]))) == [0, 1, 2, 3, 4]
+    assert list(iterate(_numbers([]))) == [0, 1, 2, 3, 4]
 
 
 async def test_an_iterator_hands_on_an_error_after_the_items_before_it():
     numbers, log = [], []
     with pytest.raises(BadInput, match="no more"):
-        numbers.extend(number for number in api._iterate(_numbers(log, fail_at=2)) if numbers.append(number))
+        numbers.extend(number for number in iterate(_numbers(log, fail_at=2)) if numbers.append(number))
     assert numbers == [0, 1]
     assert log[-1] == "closed"
 

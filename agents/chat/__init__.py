@@ -4,7 +4,7 @@ A policy is named ``kind:name``: ``openai:NAME`` (any endpoint that speaks OpenA
 are LangChain chat models, so a scaffold does not know which one it drives.
 """
 
-from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout
+from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout, RateLimited
 from sandmle.agents.chat._policy import Policy, make_policy, policy_names
 
-__all__ = ["ContextOverflow", "ModelTimeout", "Policy", "make_policy", "policy_names"]
+__all__ = ["ContextOverflow", "ModelTimeout", "Policy", "RateLimited", "make_policy", "policy_names"]

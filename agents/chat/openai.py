@@ -13,6 +13,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import openai
@@ -22,7 +23,7 @@ from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout
+from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout, RateLimited
 from sandmle.errors import EnvironmentProblem, InfraError
 from sandmle.settings import get_settings
 
@@ -78,7 +79,11 @@ class EndpointChat(ChatOpenAI):
     def _explain(self, error: openai.OpenAIError) -> Exception:
         """The error as one of ours."""
         if isinstance(error, openai.APITimeoutError):
-            return ModelTimeout(f"{self._where}: no answer within {REQUEST_SECONDS:g} s")
+            return ModelTimeout(f"{self._where}: no answer within {self.request_timeout:g} s")
+        if isinstance(error, openai.RateLimitError) and error.code == "insufficient_quota":
+            return EnvironmentProblem(f"{self._where}: the account has no money left ({_brief(error)})")
+        if isinstance(error, openai.RateLimitError):
+            return RateLimited(f"{self._where}: {_brief(error)}", _asked_to_wait(error))
         if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
             return EnvironmentProblem(f"{self._where}: the key was refused; check OPENAI_API_KEY ({_brief(error)})")
         if isinstance(error, openai.NotFoundError):
@@ -95,8 +100,21 @@ def endpoint_model(
     api_key: str | None = None,
     temperature: float | None = None,
     max_retries: int = MAX_RETRIES,
+    timeout: float | None = None,
+    max_tokens: int | None = None,
+    extra_body: Mapping[str, Any] | None = None,
 ) -> EndpointChat:
-    """The chat model ``name`` behind an endpoint; arguments as for ``make_policy``.
+    """The chat model ``name`` behind an endpoint.
+
+    Args:
+        name: as the endpoint knows the model.
+        base_url: see ``make_policy``, as for ``api_key`` and ``temperature``.
+        api_key: the endpoint's key.
+        temperature: None for the endpoint's own default.
+        max_retries: of the client, for one call.
+        timeout: seconds of one request; None for ``REQUEST_SECONDS``.
+        max_tokens: of one reply; None for the endpoint's own limit.
+        extra_body: further fields of each request.
 
     Raises:
         EnvironmentProblem: neither a key nor an address is known.
@@ -114,7 +132,9 @@ def endpoint_model(
         api_key=SecretStr(key or "EMPTY"),
         temperature=temperature,
         max_retries=max_retries,
-        timeout=REQUEST_SECONDS,
+        timeout=timeout or REQUEST_SECONDS,
+        max_completion_tokens=max_tokens,
+        extra_body=dict(extra_body or {}) or None,
         http_async_client=openai.DefaultAsyncHttpxClient(),
         use_responses_api=False,
     )
@@ -123,6 +143,15 @@ def endpoint_model(
 def _brief(error: Exception) -> str:
     """An error in one line of at most 200 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
+
+
+def _asked_to_wait(error: openai.RateLimitError) -> float | None:
+    """Seconds that the endpoint asks to wait."""
+    milliseconds, seconds = (error.response.headers.get(name) for name in ("retry-after-ms", "retry-after"))
+    try:
+        return float(milliseconds) / 1000 if milliseconds else float(seconds) if seconds else None
+    except ValueError:  # a date: the client's own delays do
+        return None
 
 
 def _token_fields(raw: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any] | None:

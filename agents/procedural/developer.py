@@ -15,7 +15,7 @@ from sandmle.agents.procedural.rules import AnyRule
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.eval.acceptance import GENERIC_MAX_HEADROOM, INFORMED_MIN_HEADROOM, Calibration
 
-__all__ = ["ProceduralDeveloper"]
+__all__ = ["ProceduralDeveloper", "retune"]
 
 AIM_GENERIC, AIM_GAP, AIM_LOSS, AIM_Z = 0.3, 0.2, 0.2, 4.5
 """What a retuned ladder aims at: headrooms of the generic rung, the gap, what the informed one loses, and z."""
@@ -31,7 +31,7 @@ class ProceduralDeveloper:
     async def develop(self, plan: TaskPlan, workdir: Path, feedback: Feedback | None) -> TaskPlan:
         """Write the scripts; with scores in the feedback, turn the knobs first."""
         if feedback is not None and feedback.calibration is not None:
-            plan = _retune(plan, feedback.calibration)
+            plan = retune(plan, feedback.calibration)
         await asyncio.to_thread(_write_scripts, plan, workdir / "provenance")
         return plan
 
@@ -46,7 +46,7 @@ def _write_scripts(plan: TaskPlan, provenance: Path) -> None:
     (provenance / "rule.json").write_text(plan.model_dump_json(indent=2) + "\n", encoding="utf-8")
 
 
-def _retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:
+def retune(plan: TaskPlan, calibration: Calibration) -> TaskPlan:
     """Turn the knob that the scores call for, as far as they say.
 
     The gap between generic and informed grows in step with the hidden share of the signal, the generic headroom with

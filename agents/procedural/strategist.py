@@ -49,6 +49,10 @@ class ProceduralStrategist:
         self._n_train = n_train
         self._n_test = n_test
 
+    async def try_seed(self, seed: Seed, modality: Modality | None = None) -> None:
+        """Draw a plan and forget it: one that can't be drawn says why."""
+        await self.plan(seed, 0, modality)
+
     async def plan(self, seed: Seed, candidate: int, modality: Modality | None = None) -> TaskPlan:
         """Draw candidate ``candidate`` from ``seed``, in the seed's own modality unless another is asked for."""
         dna = await asyncio.to_thread(_dna, seed)

@@ -6,7 +6,7 @@
 from sandmle.graphs.synthesis.batch import Batch, BatchSettings, Progress, SlotRecord
 from sandmle.graphs.synthesis.graph import builder, graph
 from sandmle.graphs.synthesis.running import synthesize
-from sandmle.graphs.synthesis.state import Rejection, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.state import Rejection, Strictness, SynthesisContext, SynthesisState
 from sandmle.graphs.synthesis.traits import REACHED, Traits
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "Progress",
     "Rejection",
     "SlotRecord",
+    "Strictness",
     "SynthesisContext",
     "SynthesisState",
     "Traits",

@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from sandmle.errors import BadInput
 from sandmle.files import write_text
 from sandmle.graphs.synthesis.mix import parse_mix, slot_plan
-from sandmle.graphs.synthesis.state import Rejection, SynthesisContext
+from sandmle.graphs.synthesis.state import Rejection, Strictness, SynthesisContext
 from sandmle.graphs.synthesis.traits import Reached, Traits
 from sandmle.record import Record, VersionedRecord, first_problem
 from sandmle.seeds import Seed, select_seeds
@@ -40,6 +40,7 @@ class SlotRecord(VersionedRecord):
         candidates: how many were drawn; all but a published one are among ``rejections``.
         traits: of the published task, as are ``discoverable``, ``cpu_s`` (CPU seconds) and ``rung_cpu_s`` (of each
             baseline, the largest of its redraws); None without one.
+        tokens: of language models' calls, rejected candidates included; ``money`` is their price.
     """
 
     slot: int
@@ -52,6 +53,8 @@ class SlotRecord(VersionedRecord):
     discoverable: bool | None = None
     cpu_s: float | None = None
     rung_cpu_s: dict[str, float] | None = None
+    tokens: int = 0
+    money: float = 0.0
 
 
 class Progress(Record):
@@ -88,7 +91,8 @@ class Batch:
         parse_mix(context.mix)
         self._chosen = select_seeds(seeds)
         self.seeds = tuple(_spelling(seed) for seed in self._chosen)
-        self.settings = BatchSettings(seeds=self.seeds, context=self.context.model_dump(mode="json", exclude={"out"}))
+        shaping = {"batch_seed": context.batch_seed, **self.context.shaping()}
+        self.settings = BatchSettings(seeds=self.seeds, context=shaping)
 
     @classmethod
     def open(
@@ -101,6 +105,10 @@ class Batch:
         n_train: int,
         n_test: int | None = None,
         mix: str = "seed",
+        team: str = "procedural",
+        strictness: Strictness = "standard",
+        replies: Path | None = None,
+        offline: bool = False,
     ) -> Self:
         """A batch from what a person gave, for ``n`` slots.
 
@@ -110,7 +118,16 @@ class Batch:
         if n < 1:
             raise BadInput(f"n must be at least 1, not {n}")
         try:
-            context = SynthesisContext(batch_seed=seed, n_train=n_train, n_test=n_test, mix=mix)
+            context = SynthesisContext(
+                batch_seed=seed,
+                n_train=n_train,
+                n_test=n_test,
+                mix=mix,
+                team=team,
+                strictness=strictness,
+                replies=str(replies.resolve()) if replies else None,
+                offline=offline,
+            )
         except ValidationError as error:
             raise BadInput(first_problem(error)) from error
         return cls(out, seeds, context)

@@ -20,13 +20,14 @@ from typing import Any
 
 from sandmle import __version__
 from sandmle.agents.procedural.blueprint import Blueprint
-from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.procedural.team import procedural_team
 from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Acceptance, Calibration, accept, calibrate
 from sandmle.eval.grading import InvalidSubmission
 from sandmle.files import disk_errors, hash_tree
 from sandmle.graphs.synthesis import trial, verification
+from sandmle.graphs.synthesis.relabel import relabel
 from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
@@ -121,6 +122,9 @@ class _Check:
             self.findings.append(drawn.problem)
             return
         self.findings += await asyncio.to_thread(lambda: list(self._changed_data()))
+        if "developer" in self._task.manifest.made_by.models:
+            problem, _ = await relabel(self._backend, plan, self._runs)
+            self.findings += [problem] if problem else []
         await self._compare_with_rewritten()
         ran = await trial.run_baselines(self._backend, plan, provenance / "baselines", self._runs)
         if not ran.problem:
@@ -147,9 +151,8 @@ class _Check:
     def _manifest_faults(self) -> Iterator[str]:
         """Where the manifest contradicts the files of provenance."""
         manifest = self._task.manifest
-        expected = verification.manifest_of(
-            self._plan, manifest.lineage, self._stored, self._accepted.flags, manifest.files
-        )
+        made = verification.Made(self._plan, manifest.lineage)
+        expected = verification.manifest_of(made, self._stored, self._accepted.flags, manifest.files)
         for name in type(manifest).model_fields:
             if name not in ("made_by", "thresholds", "faults") and getattr(manifest, name) != getattr(expected, name):
                 yield f"task.json: {name} is not what provenance says"
@@ -175,7 +178,7 @@ class _Check:
         made_by, thresholds = self._task.manifest.made_by, self._task.manifest.thresholds
         if made_by.team != "procedural" or made_by.versions.get("sandmle") != __version__ or thresholds is None:
             return
-        team = ProceduralTeam(0, "", self._plan.n_train, self._plan.n_test)
+        team = procedural_team(0, "", self._plan.n_train, self._plan.n_test)
         await team.developer.develop(self._plan, self._rewritten, None)
         await team.engineer.write_evaluator(self._plan, thresholds, self._rewritten, None)
         await asyncio.to_thread(verification.lay_out_data, self._runs, self._rewritten)

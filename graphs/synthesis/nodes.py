@@ -1,4 +1,4 @@
-"""The nodes of the synthesis graph: four roles that write, four checks that run and judge, and two ways to end.
+"""The nodes of the synthesis graph: four roles that write, checks that run and judge, a person, and two ways to end.
 
 Every node may run twice (a killed run repeats the interrupted one), so each starts from what the state says and
 replaces what it finds in the work folder. Files are touched in threads: a server's event loop never waits for a disk.
@@ -8,29 +8,40 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-import time
-from collections.abc import Callable
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
 
-from langgraph.runtime import Runtime
+from langgraph.types import interrupt
 
-from sandmle.agents.roles import Feedback, Role, TaskPlan
+from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance import Calibration, calibrate, judge
-from sandmle.eval.grading import InvalidSubmission
-from sandmle.eval.metrics import MetricUndefined
 from sandmle.files import publish_folder
 from sandmle.graphs.synthesis import trial, verification
 from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex, benchmark_overlap
-from sandmle.graphs.synthesis.state import Rejection, Stage, SynthesisContext, SynthesisState
+from sandmle.graphs.synthesis.playing import (
+    Context,
+    Update,
+    data_faults,
+    feedback_to,
+    in_thread,
+    play,
+    sent_back,
+    work_of,
+    workshop_of,
+)
+from sandmle.graphs.synthesis.relabel import relabel
+from sandmle.graphs.synthesis.state import Rejection, SynthesisState
 from sandmle.graphs.synthesis.traits import Traits, how_far
+from sandmle.graphs.synthesis.verification import Made
+from sandmle.graphs.synthesis.workshop import Workshop
 from sandmle.seeds import select_seeds
 
 __all__ = [
+    "brief_check",
     "data_strategist",
     "discard",
     "evaluator_check",
     "final_verification",
+    "human_review",
     "ml_developer",
     "mlops_engineer",
     "novelty_check",
@@ -40,68 +51,98 @@ __all__ = [
     "threshold_check",
 ]
 
-P = ParamSpec("P")
-T = TypeVar("T")
-Update = dict[str, Any]
-Context = Runtime[SynthesisContext]
-
 
 async def data_strategist(state: SynthesisState, runtime: Context) -> Update:
     """Draw the slot's next candidate."""
-    context = runtime.context
-    await asyncio.to_thread(trial.clear, await _work(state, runtime))
+    context, workshop = runtime.context, await workshop_of(runtime)
+    await asyncio.to_thread(trial.clear, await work_of(state, runtime))
     (seed,) = await asyncio.to_thread(select_seeds, [state.seed])
     candidate = state.slot * context.max_draws + state.draws
-    plan = await context.workshop().team.strategist.plan(seed, candidate, state.modality)
-    fresh: Update = {"attempts": {}, "problem": "", "calibration": None, "reached": "drawn", "discoverable": None}
-    return {"plan": plan, "draws": state.draws + 1, "cpu_s": 0.0, "rung_cpu_s": {}, **fresh}
+
+    async def draw() -> Update:
+        return {"plan": await workshop.team.strategist.plan(seed, candidate, state.modality)}
+
+    fresh: Update = {"plan": None, "attempts": {}, "problem": "", "calibration": None, "reached": "drawn"}
+    fresh |= {"discoverable": None, "draws": state.draws + 1, "cpu_s": 0.0, "rung_cpu_s": {}}
+    return {**fresh, **await play(state, runtime, "plan", draw)}
 
 
 async def ml_developer(state: SynthesisState, runtime: Context) -> Update:
     """Write generator and baselines, or mend them."""
-    developer = runtime.context.workshop().team.developer
-    feedback = _feedback(state, "developer")
-    work = await _work(state, runtime)
-    plan = await developer.develop(state.planned(), work / "task", feedback)
-    return {"plan": plan}
+    developer = (await workshop_of(runtime)).team.developer
+    task = await work_of(state, runtime) / "task"
+
+    async def develop() -> Update:
+        return {"plan": await developer.develop(state.planned(), task, feedback_to(state, "developer"))}
+
+    return await play(state, runtime, "scripts", develop)
 
 
 async def threshold_check(state: SynthesisState, runtime: Context) -> Update:
     """Run generator and baselines; are the scores in order, separable and with headroom left?"""
-    plan, work = state.planned(), await _work(state, runtime)
-    backend = runtime.context.workshop().backend
-    runs, provenance = work / "runs", work / "task" / "provenance"
-    await asyncio.to_thread(trial.clear, runs)
-    ran = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
+    plan, work, workshop = state.planned(), await work_of(state, runtime), await workshop_of(runtime)
+    runs = work / "runs"
+    ran = await _run_ladder(workshop, plan, work)
     spent = state.cpu_s + ran.cpu_s
-    if not ran.problem:
-        ran = await trial.run_baselines(backend, plan, provenance / "baselines", runs)
-        spent += ran.cpu_s
     if ran.problem:
-        update = _sent_back(state, runtime, "developer", "thresholds", ran.problem)
+        update = sent_back(state, runtime, "developer", "thresholds", ran.problem)
         return {**update, "calibration": None, "cpu_s": spent, "rung_cpu_s": {}, "reached": "drawn"}
-    (calibration, problem), used = await _metered(_judge_ladder, plan, runs)
+    (calibration, problem), used = await in_thread(_judge_ladder, plan, runs, data_faults(workshop))
     measured: Update = {"calibration": calibration, "cpu_s": spent + used, "rung_cpu_s": ran.rungs}
     measured["reached"] = how_far(calibration, separable=not problem) if calibration else "generated"
     if problem:
-        return {**_sent_back(state, runtime, "developer", "thresholds", problem), **measured}
-    searched = await trial.run_search(backend, plan, runs)
+        return {**sent_back(state, runtime, "developer", "thresholds", problem), **measured}
+    searched = await trial.run_search(workshop.backend, plan, runs)
     measured["cpu_s"] += searched.cpu_s
     if searched.problem:
         return {"route": "reject", "problem": searched.problem, "stage": "verification", **measured}
+    if workshop.team.players["developer"] == "llm":
+        weak = await asyncio.to_thread(_too_weak, plan, runs, calibration)
+        if weak:
+            return {**sent_back(state, runtime, "developer", "thresholds", weak), **measured}
     await asyncio.to_thread(verification.lay_out_data, runs, work / "task")
     return {"route": "onward", "problem": "", **measured}
 
 
-def _judge_ladder(plan: TaskPlan, runs: Path) -> tuple[Calibration | None, str]:
+async def _run_ladder(workshop: Workshop, plan: TaskPlan, work: Path) -> trial.Ran:
+    """Draw the data, label them again where a model wrote the generator, and run the baselines."""
+    backend, runs, provenance = workshop.backend, work / "runs", work / "task" / "provenance"
+    await asyncio.to_thread(trial.clear, runs)
+    drawn = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
+    if drawn.problem:
+        return drawn
+    spent = drawn.cpu_s
+    if workshop.team.players["developer"] == "llm":
+        problem, used = await relabel(backend, plan, runs)
+        spent += used
+        if problem:
+            return trial.Ran(problem=problem, cpu_s=spent)
+    ran = await trial.run_baselines(backend, plan, provenance / "baselines", runs)
+    return ran.model_copy(update={"cpu_s": spent + ran.cpu_s})
+
+
+def _judge_ladder(plan: TaskPlan, runs: Path, faults: tuple[type[Exception], ...]) -> tuple[Calibration | None, str]:
     """The measured ladder, None where it can't be scored, and what is wrong with it."""
     try:
         evidence = trial.load_evidence(plan, runs)
         calibration = calibrate(evidence)
-    except (InvalidSubmission, MetricUndefined) as fault:
-        return None, str(fault)
+    except faults as fault:
+        return None, " ".join(str(fault).split())
     verdicts = [judge(name, evidence, calibration) for name in ("order", "headroom")]
     return calibration, next((f"{found.probe}: {found.reason}" for found in verdicts if not found.passed), "")
+
+
+def _too_weak(plan: TaskPlan, runs: Path, calibration: Calibration | None) -> str:
+    """Generic baselines that a model wrote may not lie so far below the search that its first idea earns gold."""
+    evidence = trial.load_evidence(plan, runs)
+    first = evidence.searches.get(1)
+    if calibration is None or calibration.thresholds is None or not first:
+        return ""
+    sign = -1.0 if evidence.metric.lower_is_better else 1.0
+    found = evidence.metric.score(evidence.truth[evidence.private], first[0][evidence.private])
+    if sign * found < sign * calibration.thresholds.gold:
+        return ""
+    return f"the generic baselines are too weak: the commonest idea of all scores {found:.4g}, which is gold"
 
 
 async def mlops_engineer(state: SynthesisState, runtime: Context) -> Update:
@@ -109,57 +150,83 @@ async def mlops_engineer(state: SynthesisState, runtime: Context) -> Update:
     thresholds = state.calibrated().thresholds
     if thresholds is None:
         raise ValueError("a candidate without thresholds can't have an evaluator")
-    engineer = runtime.context.workshop().team.engineer
-    work = await _work(state, runtime)
-    await engineer.write_evaluator(state.planned(), thresholds, work / "task", _feedback(state, "engineer"))
-    return {}
+    engineer = (await workshop_of(runtime)).team.engineer
+    task = await work_of(state, runtime) / "task"
+
+    async def write() -> Update:
+        await engineer.write_evaluator(state.planned(), thresholds, task, feedback_to(state, "engineer"))
+        return {}
+
+    return await play(state, runtime, "evaluator", write)
 
 
 async def evaluator_check(state: SynthesisState, runtime: Context) -> Update:
     """Does the evaluator agree with our grader on good, random and bad submissions?"""
-    work = await _work(state, runtime)
+    work = await work_of(state, runtime)
     verdict, used = await verification.check_evaluator(
-        runtime.context.workshop().backend, state.planned(), state.calibrated(), work / "runs", work / "task"
+        (await workshop_of(runtime)).backend, state.planned(), state.calibrated(), work / "runs", work / "task"
     )
     spent: Update = {"cpu_s": state.cpu_s + used}
     if not verdict.passed:
-        return {**_sent_back(state, runtime, "engineer", "evaluator", verdict.reason), **spent}
+        return {**sent_back(state, runtime, "engineer", "evaluator", verdict.reason), **spent}
     return {"route": "onward", "problem": "", **spent}
 
 
 async def technical_writer(state: SynthesisState, runtime: Context) -> Update:
     """Write the brief, or mend it."""
-    writer = runtime.context.workshop().team.writer
-    work = await _work(state, runtime)
-    await writer.write_brief(state.planned(), work / "task", _feedback(state, "writer"))
-    return {}
+    writer = (await workshop_of(runtime)).team.writer
+    task = await work_of(state, runtime) / "task"
+
+    async def write() -> Update:
+        await writer.write_brief(state.planned(), task, feedback_to(state, "writer"))
+        return {}
+
+    return await play(state, runtime, "brief", write)
+
+
+async def brief_check(state: SynthesisState, runtime: Context) -> Update:
+    """Is the brief right, and does it keep the rule to itself, by the probes and by the reviewer?"""
+    plan, task = state.planned(), await work_of(state, runtime) / "task"
+    found = await asyncio.to_thread(verification.check_brief_of, plan, task)
+    if not found.passed:
+        return sent_back(state, runtime, "writer", "brief", found.reason)
+    reviewer = (await workshop_of(runtime)).team.reviewer
+    if reviewer is None:
+        return {"route": "onward", "problem": ""}
+
+    async def review() -> Update:
+        problem = await reviewer.review(plan, task, state.attempts.get("writer", 0))
+        return sent_back(state, runtime, "writer", "brief", problem) if problem else {"problem": ""}
+
+    return await play(state, runtime, "brief", review)
 
 
 async def final_verification(state: SynthesisState, runtime: Context) -> Update:
-    """Is the brief right, and the whole task acceptable? Then write its manifest."""
-    plan, work, calibration = state.planned(), await _work(state, runtime), state.calibrated()
+    """Is the whole task acceptable? Then write its manifest."""
+    plan, work, calibration = state.planned(), await work_of(state, runtime), state.calibrated()
     task, runs = work / "task", work / "runs"
-    brief = await asyncio.to_thread(verification.check_brief_of, plan, task)
-    if not brief.passed:
-        return _sent_back(state, runtime, "writer", "brief", brief.reason)
     try:
-        acceptance, used = await _metered(verification.accept_candidate, plan, calibration, runs)
-    except (InvalidSubmission, MetricUndefined) as fault:
-        return {"route": "reject", "problem": str(fault), "stage": "verification"}
+        acceptance, used = await in_thread(verification.accept_candidate, plan, calibration, runs)
+    except data_faults(await workshop_of(runtime)) as fault:
+        return {"route": "reject", "problem": " ".join(str(fault).split()), "stage": "verification"}
     judged: Update = {"discoverable": "undiscoverable" not in acceptance.flags, "cpu_s": state.cpu_s + used}
     if not acceptance.passed:
         return {"route": "reject", "problem": acceptance.reason, "stage": "verification", **judged}
+    if not judged["discoverable"] and runtime.context.strictness == "discoverable":
+        problem = "the search finds too little of the rule"
+        return {"route": "reject", "problem": problem, "stage": "verification", **judged}
     lineage = await asyncio.to_thread(verification.lineage_of, plan, state.seed, runtime.context)
-    await asyncio.to_thread(verification.write_records, plan, lineage, calibration, acceptance, task)
+    made = Made(plan, lineage, (await workshop_of(runtime)).team.players)
+    await asyncio.to_thread(verification.write_records, made, calibration, acceptance, task)
     return {"route": "onward", "problem": "", "reached": "leak_free", **judged}
 
 
 async def novelty_check(state: SynthesisState, runtime: Context) -> Update:
     """After all lower slots: is the task unlike each of theirs, and unlike any benchmark's?"""
-    workshop, plan = runtime.context.workshop(), state.planned()
+    workshop, plan = await workshop_of(runtime), state.planned()
     if workshop.order is not None:
         await workshop.order.turn(state.slot)
-    problem = await asyncio.to_thread(_known_already, workshop.novelty, plan, await _work(state, runtime))
+    problem = await asyncio.to_thread(_known_already, workshop.novelty, plan, await work_of(state, runtime))
     if problem:
         return {"route": "reject", "problem": problem, "stage": "novelty"}
     return {"route": "onward", "problem": ""}
@@ -174,14 +241,35 @@ def _known_already(index: NoveltyIndex, plan: TaskPlan, work: Path) -> str:
     return f"a near-duplicate of {twin[0]} (similarity {twin[1]:.2f})" if twin else ""
 
 
+async def human_review(state: SynthesisState, runtime: Context) -> Update:
+    """Ask a person, where the settings say so: resume with ``{"publish": true}``, or with a reason not to."""
+    if not runtime.context.review:
+        return {"route": "onward"}
+    plan, calibration = state.planned(), state.calibrated()
+    brief = await work_of(state, runtime) / "task/prepared/public/description.md"
+    answer = interrupt(
+        {
+            "task": plan.task_id,
+            "brief": await asyncio.to_thread(brief.read_text, "utf-8"),
+            "rule": list(plan.rule_terms),
+            "scores": {name: rung.mean for name, rung in calibration.rungs.items()},
+            "how": 'resume with {"publish": true}, or with {"publish": false, "reason": "..."}',
+        }
+    )
+    if isinstance(answer, dict) and answer.get("publish") is True:
+        return {"route": "onward"}
+    reason = answer.get("reason") if isinstance(answer, dict) else answer
+    return {"route": "reject", "problem": f"a person said no: {reason or 'no reason given'}", "stage": "review"}
+
+
 async def reject(state: SynthesisState, runtime: Context) -> Update:
     """Give the candidate up and say why."""
-    plan = state.planned()
+    candidate = state.slot * runtime.context.max_draws + state.draws - 1
     rejection = Rejection(
-        candidate=plan.candidate,
+        candidate=candidate,
         stage=state.stage,
         reason=state.problem,
-        traits=await asyncio.to_thread(Traits.of, plan),
+        traits=await asyncio.to_thread(Traits.of, state.plan) if state.plan else None,
         reached=state.reached,
         cpu_s=round(state.cpu_s, 2),
     )
@@ -191,28 +279,14 @@ async def reject(state: SynthesisState, runtime: Context) -> Update:
 async def publish(state: SynthesisState, runtime: Context) -> Update:
     """Move the finished task to its public place."""
     plan = state.planned()
-    await asyncio.to_thread(_publish, await _work(state, runtime), plan.task_id)
+    await asyncio.to_thread(_publish, await work_of(state, runtime), plan.task_id)
     return {"outcome": "published", "task_id": plan.task_id, "reached": "published"}
 
 
 async def discard(state: SynthesisState, runtime: Context) -> Update:
     """Give the slot up: its draws are used."""
-    await asyncio.to_thread(shutil.rmtree, await _work(state, runtime), ignore_errors=True)
+    await asyncio.to_thread(shutil.rmtree, await work_of(state, runtime), ignore_errors=True)
     return {"outcome": "discarded"}
-
-
-async def _metered(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> tuple[T, float]:
-    """What a function returns, run in a thread, and the CPU seconds it took there."""
-
-    def run() -> tuple[T, float]:
-        start = time.thread_time()
-        return function(*args, **kwargs), time.thread_time() - start
-
-    return await asyncio.to_thread(run)
-
-
-async def _work(state: SynthesisState, runtime: Context) -> Path:
-    return await asyncio.to_thread(runtime.context.work, state.slot)
 
 
 def _publish(work: Path, task_id: str) -> None:
@@ -221,17 +295,3 @@ def _publish(work: Path, task_id: str) -> None:
     if (work / "task").exists() or not (target / "task.json").exists():
         publish_folder(work / "task", target)
     shutil.rmtree(work, ignore_errors=True)
-
-
-def _feedback(state: SynthesisState, role: Role) -> Feedback | None:
-    """What the role is told; None on its first attempt."""
-    attempt = state.attempts.get(role, 0)
-    return Feedback(attempt=attempt, problem=state.problem, calibration=state.calibration) if attempt else None
-
-
-def _sent_back(state: SynthesisState, runtime: Context, role: Role, stage: Stage, problem: str) -> Update:
-    """Back to the role, or rejected when its attempts are used."""
-    used = state.attempts.get(role, 0)
-    if used >= runtime.context.max_attempts:
-        return {"route": "reject", "problem": problem, "stage": stage}
-    return {"route": "retry", "problem": problem, "stage": stage, "attempts": {**state.attempts, role: used + 1}}

@@ -65,10 +65,10 @@ async def synthesize(
 
 
 async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:
-    """Plan once from every seed that will be used, so that one without usable data stops a batch before it begins."""
+    """Try every seed that will be used, so that one of which nothing can be made stops a batch before it begins."""
     for name, modality in dict.fromkeys(batch.slots(n)):
         (seed,) = await asyncio.to_thread(select_seeds, [name])
-        await strategist.plan(seed, 0, modality)
+        await strategist.try_seed(seed, modality)
 
 
 async def _in_order(runner: _SlotRunner, n: int, *, window: int) -> AsyncGenerator[SlotRecord, None]:
@@ -153,6 +153,8 @@ class _SlotRunner:
             discoverable=state.discoverable if kept else None,
             cpu_s=round(state.cpu_s, 2) if kept else None,
             rung_cpu_s={rung: round(spent, 3) for rung, spent in state.rung_cpu_s.items()} if kept else None,
+            tokens=state.tokens,
+            money=state.money,
         )
 
     def _can_go_on(self, state: SynthesisState) -> bool:

@@ -12,10 +12,11 @@ Everything large lives in the work folder; the state holds small records, so tha
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, PrivateAttr
 
+from sandmle.agents.llm import TeamSettings, parse_team
 from sandmle.agents.roles import Role, TaskPlan
 from sandmle.eval.acceptance import Calibration
 from sandmle.graphs.synthesis.traits import Reached, Traits
@@ -25,14 +26,16 @@ from sandmle.task import Modality
 
 __all__ = ["Rejection", "Stage", "SynthesisContext", "SynthesisState"]
 
-Stage = Literal["thresholds", "evaluator", "brief", "verification", "novelty"]
+Stage = Literal["plan", "scripts", "thresholds", "evaluator", "brief", "verification", "novelty", "budget", "review"]
 Route = Literal["onward", "retry", "reject"]
+Strictness = Literal["standard", "discoverable"]
 
 
 class Rejection(Record):
     """A candidate that was given up, at which check, and why.
 
     Attributes:
+        traits: None where the Strategist gave no plan.
         reached: how far it came.
         cpu_s: CPU seconds spent on it.
     """
@@ -40,7 +43,7 @@ class Rejection(Record):
     candidate: int
     stage: Stage
     reason: str
-    traits: Traits
+    traits: Traits | None
     reached: Reached
     cpu_s: float
 
@@ -59,6 +62,7 @@ class SynthesisState(BaseModel):
         discoverable: whether the search found enough of the current candidate's rule; None before it was judged.
         cpu_s: CPU seconds spent on the current candidate, in sandboxes and on probes.
         rung_cpu_s: CPU seconds of each baseline, the largest of its redraws.
+        tokens: of all calls of language models in this slot, rejected candidates included; ``money`` is their price.
     """
 
     seed: str = Field(default="iris", description="Id of a seed (see `sandmle seeds list`), or path of a seed folder")
@@ -75,6 +79,8 @@ class SynthesisState(BaseModel):
     discoverable: bool | None = None
     cpu_s: float = 0.0
     rung_cpu_s: dict[str, float] = Field(default_factory=dict)
+    tokens: int = 0
+    money: float = 0.0
     rejections: list[Rejection] = Field(default_factory=list)
     outcome: Literal["published", "discarded"] | None = None
     task_id: str | None = None
@@ -97,7 +103,10 @@ class SynthesisContext(BaseModel):
 
     out: str = Field(default="tasks", description="Folder that gets the finished tasks")
     batch_seed: int = Field(default=0, ge=0, description="Seed of the batch; fixes every task")
-    team: Literal["procedural"] = Field(default="procedural", description="Who plays the roles")
+    team: str = Field(
+        default="procedural",
+        description="Who plays the roles: procedural, llm, paper, local-vllm, a .toml file, or such as writer=llm",
+    )
     n_train: int = Field(default=200, ge=50, le=1000, description="Training rows of a task")
     n_test: int | None = Field(
         default=None, ge=500, le=20000, description="Hidden test rows of a task; what suits its kind if empty"
@@ -105,8 +114,18 @@ class SynthesisContext(BaseModel):
     mix: str = Field(default="seed", description="Modalities of a batch: seed, paper, even, or such as image=2,text=1")
     max_draws: int = Field(default=8, ge=1, description="Candidates a slot may draw before it is given up")
     max_attempts: int = Field(default=3, ge=0, description="How often a role may mend its work on one candidate")
+    strictness: Strictness = Field(
+        default="standard",
+        description="standard flags tasks whose rule the search does not discover; discoverable drops them",
+    )
+    review: bool = Field(default=False, description="Stop before publishing and ask a person")
+    replies: str | None = Field(
+        default=None, description="Folder of the remembered replies of language models; inside `out` if empty"
+    )
+    offline: bool = Field(default=False, description="Use remembered replies only; send no request to a model")
 
     _workshop: Workshop | None = PrivateAttr(default=None)
+    _team: TeamSettings | None = PrivateAttr(default=None)
 
     def equip(self, workshop: Workshop) -> SynthesisContext:
         """This context with the given team and sandboxes in place of those it would make itself."""
@@ -119,9 +138,25 @@ class SynthesisContext(BaseModel):
             self._workshop = Workshop.open(self)
         return self._workshop
 
+    def players(self) -> TeamSettings:
+        """Who plays the roles, read once: a file may change while a batch runs."""
+        if self._team is None:
+            self._team = parse_team(self.team)
+        return self._team
+
+    def shaping(self) -> dict[str, Any]:
+        """The settings that decide on every task; the seed of the batch and folders are not among them."""
+        names = {"n_train", "n_test", "mix", "max_draws", "max_attempts"}
+        found = {"team": "procedural", **self.model_dump(mode="json", include=names)}
+        if "llm" in self.players().players().values():
+            found["team"] = self.players().shaping()
+        if self.strictness != "standard":
+            found["strictness"] = self.strictness
+        return found
+
     def settings_hash(self) -> str:
-        """Hash of the settings that shape every task; the seed of the batch and the folder are not among them."""
-        return sha256_json(self.model_dump(mode="json", exclude={"out", "batch_seed"}))
+        """Hash of the settings that shape every task."""
+        return sha256_json(self.shaping())
 
     def work(self, slot: int) -> Path:
         """The work folder of a slot."""

@@ -9,13 +9,14 @@ import asyncio
 import os
 import shutil
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
 
 import pandas as pd
 
-from sandmle.agents.roles import TaskPlan
+from sandmle.agents.roles import Player, Role, TaskPlan
 from sandmle.eval.acceptance import Acceptance, Calibration, Verdict, accept
 from sandmle.eval.acceptance.brief import check_brief
 from sandmle.eval.acceptance.evaluator_probe import bad_submissions, judge_evaluator, random_submissions
@@ -27,9 +28,10 @@ from sandmle.graphs.synthesis import trial
 from sandmle.graphs.synthesis.state import SynthesisContext
 from sandmle.sandboxes import SandboxBackend
 from sandmle.seeds import select_seeds
-from sandmle.task import Lineage, MadeBy, Task, TaskManifest
+from sandmle.task import Lineage, MadeBy, Task, TaskFlag, TaskManifest
 
 __all__ = [
+    "Made",
     "accept_candidate",
     "check_brief_of",
     "check_evaluator",
@@ -88,7 +90,7 @@ def _grade_all(
     plan: TaskPlan, calibration: Calibration, task: Path, submissions: list[bytes], folder: Path
 ) -> list[GradeReport]:
     """Grade with the manifest that the task would get; each submission is graded from a file, like any other."""
-    draft = Task(task, manifest_of(plan, None, calibration, (), {}))
+    draft = Task(task, manifest_of(Made(plan), calibration, (), {}))
     trial.clear(folder)
     key, reports = load_answers(draft), []
     for index, data in enumerate(submissions):
@@ -116,33 +118,36 @@ def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Ac
     return accept(trial.load_evidence(plan, runs), calibration)
 
 
+@dataclass(frozen=True)
+class Made:
+    """What was made, from what, and by whom; without lineage, a draft for grading."""
+
+    plan: TaskPlan
+    lineage: Lineage | None = None
+    players: Mapping[Role, Player] = field(default_factory=dict)
+
+
 def manifest_of(
-    plan: TaskPlan,
-    lineage: Lineage | None,
-    calibration: Calibration,
-    flags: tuple[str, ...],
-    files: dict[str, str],
-    team: Literal["procedural", "llm"] = "procedural",
+    made: Made, calibration: Calibration, flags: tuple[TaskFlag, ...], files: Mapping[str, str]
 ) -> TaskManifest:
-    """The manifest of a task; without lineage, a draft for grading. ``team`` is who played the roles."""
-    draft = Lineage(seed_id="draft", seed_family="draft", seed_source="bundled")
+    """The manifest of a task."""
+    plan, draft = made.plan, Lineage(seed_id="draft", seed_family="draft", seed_source="bundled")
     versions = {"python": ".".join(map(str, sys.version_info[:3])), **{name: version(name) for name in VERSIONED}}
-    return TaskManifest.model_validate(
-        {
-            "id": plan.task_id,
-            "title": plan.title,
-            "modality": plan.modality,
-            "problem_type": plan.problem_type,
-            "metric": plan.metric,
-            "lower_is_better": get_metric(plan.metric).lower_is_better,
-            "submission": plan.submission,
-            "thresholds": calibration.thresholds,
-            "lineage": lineage or draft,
-            "dna": plan.dna,
-            "made_by": MadeBy(team=team, versions=versions),
-            "flags": flags,
-            "files": files,
-        }
+    models = tuple(role for role, player in made.players.items() if player == "llm")
+    return TaskManifest(
+        id=plan.task_id,
+        title=plan.title,
+        modality=plan.modality,
+        problem_type=plan.problem_type,
+        metric=plan.metric,
+        lower_is_better=get_metric(plan.metric).lower_is_better,
+        submission=plan.submission,
+        thresholds=calibration.thresholds,
+        lineage=made.lineage or draft,
+        dna=plan.dna,
+        made_by=MadeBy(team="llm" if models else "procedural", models=models, versions=versions),
+        flags=flags,
+        files=dict(files),
     )
 
 
@@ -159,13 +164,11 @@ def lineage_of(plan: TaskPlan, seed_name: str, context: SynthesisContext) -> Lin
     )
 
 
-def write_records(
-    plan: TaskPlan, lineage: Lineage, calibration: Calibration, acceptance: Acceptance, task: Path
-) -> None:
+def write_records(made: Made, calibration: Calibration, acceptance: Acceptance, task: Path) -> None:
     """Write calibration, acceptance and, last, the manifest with the hash of every file."""
     provenance = task / "provenance"
     (provenance / "calibration.json").write_text(calibration.to_text(), encoding="utf-8")
     (provenance / "acceptance.json").write_text(acceptance.to_text(), encoding="utf-8")
     (task / "task.json").unlink(missing_ok=True)
-    manifest = manifest_of(plan, lineage, calibration, acceptance.flags, hash_tree(task))
+    manifest = manifest_of(made, calibration, acceptance.flags, hash_tree(task))
     (task / "task.json").write_text(manifest.to_text(), encoding="utf-8")

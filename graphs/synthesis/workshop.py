@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
-from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.llm import ModelCalls, make_team
 from sandmle.agents.roles import Team
 from sandmle.graphs.synthesis.novelty import NoveltyIndex
 from sandmle.sandboxes import LocalBackend, SandboxBackend
+from sandmle.settings import get_settings
 
 if TYPE_CHECKING:
     from sandmle.graphs.synthesis.state import SynthesisContext
@@ -50,6 +52,25 @@ class Workshop:
 
     @classmethod
     def open(cls, context: SynthesisContext, *, jobs: int | None = None, order: CommitOrder | None = None) -> Self:
-        """The procedural team with local sandboxes; its scripts are ours, so they may run without isolation."""
-        team = ProceduralTeam(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
-        return cls(team=team, backend=LocalBackend(concurrency=jobs, allow_unisolated=True), order=order)
+        """The context's team with local sandboxes.
+
+        Scripts of ours may run without isolation; those of a language model may not, unless the settings say so.
+        """
+        players = context.players()
+        calls = ModelCalls(
+            players,
+            Path(context.out).resolve() / ".sandmle" / "models",
+            cache=Path(context.replies) if context.replies else None,
+            offline=context.offline,
+        )
+        team = make_team(
+            players,
+            calls,
+            batch_seed=context.batch_seed,
+            settings_hash=context.settings_hash(),
+            n_train=context.n_train,
+            n_test=context.n_test,
+        )
+        ours = team.kind == "procedural"
+        backend = LocalBackend(concurrency=jobs, allow_unisolated=ours or get_settings().allow_unisolated)
+        return cls(team=team, backend=backend, order=order)

@@ -9,17 +9,15 @@ The sync forms work inside a running event loop (Jupyter) too: they then run in 
 
 from __future__ import annotations
 
-import asyncio
 import os
-import queue
-import threading
-from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from contextlib import aclosing
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
+from sandmle.background import iterate, run
 from sandmle.errors import BadInput
 from sandmle.grades import GradeReport
 from sandmle.record import first_problem
@@ -29,11 +27,9 @@ from sandmle.trajectory import Protocol
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
     from sandmle.eval.runner import RunEvent, SandboxName
-    from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
+    from sandmle.graphs.synthesis import Batch, Progress, SlotRecord, Strictness
 
 __all__ = ["aevaluate", "agenerate_tasks", "evaluate", "generate_tasks", "grade"]
-
-T = TypeVar("T")
 
 
 def agenerate_tasks(
@@ -46,6 +42,10 @@ def agenerate_tasks(
     n_train: int = 200,
     n_test: int | None = None,
     mix: str = "seed",
+    team: str = "procedural",
+    strictness: Strictness = "standard",
+    replies: Path | str | None = None,
+    offline: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Task, None]:
     """Make tasks from seeds and yield each when it is published, in order; an interrupted batch goes on.
@@ -59,6 +59,11 @@ def agenerate_tasks(
         n_train: training rows of a task, 50 to 1,000.
         n_test: hidden test rows of a task, 500 to 20,000; None for what suits its kind (2,000 for tables).
         mix: modalities: ``seed``, ``paper``, ``even``, or weights such as ``image=2,tabular=1``.
+        team: who plays the roles: ``procedural``, ``llm``, ``paper``, ``local-vllm``, the path of a ``.toml`` file, or
+            roles such as ``strategist=llm,writer=openai:NAME``.
+        strictness: ``discoverable`` drops tasks whose rule the search does not find; ``standard`` flags them.
+        replies: folder of the remembered replies of language models; None for one inside ``out``.
+        offline: use remembered replies only; one that is missing is an EnvironmentProblem.
         on_progress: called for every node of the graph that ends.
 
     Raises:
@@ -69,7 +74,19 @@ def agenerate_tasks(
 
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs must be at least 1, not {jobs}")
-    batch = Batch.open(Path(out), seeds, n=n, seed=seed, n_train=n_train, n_test=n_test, mix=mix)
+    batch = Batch.open(
+        Path(out),
+        seeds,
+        n=n,
+        seed=seed,
+        n_train=n_train,
+        n_test=n_test,
+        mix=mix,
+        team=team,
+        strictness=strictness,
+        replies=Path(replies) if replies else None,
+        offline=offline,
+    )
     return _published(batch, n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
 
 
@@ -95,12 +112,28 @@ def generate_tasks(
     n_train: int = 200,
     n_test: int | None = None,
     mix: str = "seed",
+    team: str = "procedural",
+    strictness: Strictness = "standard",
+    replies: Path | str | None = None,
+    offline: bool = False,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Task]:
     """``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed."""
-    return _iterate(
+    return iterate(
         agenerate_tasks(
-            seeds, n, out=out, seed=seed, jobs=jobs, n_train=n_train, n_test=n_test, mix=mix, on_progress=on_progress
+            seeds,
+            n,
+            out=out,
+            seed=seed,
+            jobs=jobs,
+            n_train=n_train,
+            n_test=n_test,
+            mix=mix,
+            team=team,
+            strictness=strictness,
+            replies=replies,
+            offline=offline,
+            on_progress=on_progress,
         )
     )
 
@@ -152,7 +185,7 @@ async def aevaluate(
     """
     from sandmle.eval.report import summarize
     from sandmle.eval.runner import BudgetSettings, EvalSettings
-    from sandmle.eval.runner import aevaluate as run
+    from sandmle.eval.runner import aevaluate as play
 
     try:
         settings = EvalSettings(
@@ -168,7 +201,7 @@ async def aevaluate(
         )
     except ValidationError as error:
         raise BadInput(first_problem(error)) from error
-    finished = await run(
+    finished = await play(
         settings,
         out,
         on_event=on_event,
@@ -202,7 +235,7 @@ def evaluate(
     on_event: Callable[[RunEvent], None] | None = None,
 ) -> Report:
     """``aevaluate`` for callers that are not async; same arguments. Ctrl-C stops the run, which can be resumed."""
-    return _run(
+    return run(
         aevaluate(
             suite=suite,
             models=models,
@@ -234,61 +267,3 @@ def grade(task: Path | str | Task, submission: Path | str) -> GradeReport:
     from sandmle.eval.grading import grade_submission
 
     return grade_submission(task if isinstance(task, Task) else Task.load(Path(task)), Path(submission))
-
-
-def _run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine to its end, also where an event loop is running already."""
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return asyncio.run(work)
-    with _Background(work) as background:
-        return background.result()
-
-
-def _iterate(source: AsyncGenerator[T, None]) -> Iterator[T]:
-    """An async generator as a plain one; it is asked for the next item only when the caller asks."""
-    items: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
-    asked = asyncio.Semaphore(0)
-
-    async def feed() -> None:
-        try:
-            async with aclosing(source):
-                async for item in source:
-                    items.put((item,))
-                    await asked.acquire()
-        finally:
-            items.put(None)
-
-    with _Background(feed()) as background:
-        while (item := items.get()) is not None:
-            yield item[0]
-            background.loop.call_soon_threadsafe(asked.release)
-        background.result()
-
-
-class _Background(Generic[T]):
-    """A coroutine in an event loop and a thread of its own; leaving early cancels it and waits until it has ended."""
-
-    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
-        self.loop = asyncio.new_event_loop()
-        self._task = self.loop.create_task(work)
-        self._thread = threading.Thread(target=self._serve, name="sandmle", daemon=True)
-
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(RuntimeError):  # the loop is closed: it has ended
-            self.loop.call_soon_threadsafe(self._task.cancel)
-        self._thread.join()
-
-    def result(self) -> T:
-        """Wait for what the coroutine returns, or raise what it raised."""
-        self._thread.join()
-        return self._task.result()
-
-    def _serve(self) -> None:
-        with asyncio.Runner(loop_factory=lambda: self.loop) as runner:
-            runner.run(asyncio.wait([self._task]))

@@ -48,6 +48,7 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("SANDMLE_BASE_URL", "OPENAI_BASE_URL", "base_url"),
         description="Address of the OpenAI-compatible endpoint.",
     )
+    model: str | None = Field(default=None, description="Model that plays roles of the synthesis team.")
     data_dir: Path = Field(default_factory=data_home, description="Where added seeds are remembered.")
     allow_unisolated: bool = Field(
         default=False, description="Run code of a language model where this machine offers no isolation."

@@ -146,9 +146,16 @@ class Lineage(Record):
 
 
 class MadeBy(Record):
-    """Who and what made a task: the team of each role and the versions that fix its bytes."""
+    """Who and what made a task.
+
+    Attributes:
+        team: ``llm`` as soon as a language model played a role.
+        models: the roles that language models played.
+        versions: what fixes its bytes.
+    """
 
     team: Literal["procedural", "llm", "real"]
+    models: tuple[str, ...] = ()
     versions: dict[str, str]
 
 

@@ -63,10 +63,12 @@ class Collected:
     settings: BatchSettings | None
 
     def candidates(self) -> list[Candidate]:
-        """Every drawn candidate of the settled slots."""
+        """Every candidate of the settled slots of which there is a plan."""
         found = []
         for slot in self.slots:
-            found += [Candidate(given_up.traits, False, given_up.cpu_s) for given_up in slot.rejections]
+            found += [
+                Candidate(given_up.traits, False, given_up.cpu_s) for given_up in slot.rejections if given_up.traits
+            ]
             if slot.traits is not None:
                 found.append(Candidate(slot.traits, True, slot.cpu_s or 0.0))
         return found

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -40,13 +40,46 @@ def synthesize_command(
         int | None,
         typer.Option("--n-test", help="Hidden test rows, 500 to 20000; by default what suits the kind of task."),
     ] = None,
+    team: Annotated[
+        str,
+        typer.Option(
+            "--team",
+            metavar="NAME|ROLES|FILE",
+            help="Who plays the roles: procedural, llm, paper, local-vllm, a .toml file, or such as writer=llm.",
+        ),
+    ] = "procedural",
+    strictness: Annotated[
+        Literal["standard", "discoverable"],
+        typer.Option("--strictness", help="discoverable drops tasks whose rule the search does not find."),
+    ] = "standard",
+    replies: Annotated[
+        Path | None,
+        typer.Option(
+            "--replies", metavar="DIR", help="Remembered replies of language models; by default inside --out."
+        ),
+    ] = None,
+    offline: Annotated[
+        bool, typer.Option("--offline", help="Use remembered replies only; send no request to a model.")
+    ] = False,
 ) -> None:
     """Make verified tasks. The same command goes on with an interrupted batch; equal settings give equal bytes."""
     from sandmle.graphs.synthesis import Batch
 
     at_once = parse_jobs(jobs)
     chosen = seeds or (DEFAULT_SEEDS if mix == "seed" else f"{DEFAULT_SEEDS},paper")
-    batch = Batch.open(out, [chosen], n=n, seed=seed, n_train=n_train, n_test=n_test, mix=mix)
+    batch = Batch.open(
+        out,
+        [chosen],
+        n=n,
+        seed=seed,
+        n_train=n_train,
+        n_test=n_test,
+        mix=mix,
+        team=team,
+        strictness=strictness,
+        replies=replies,
+        offline=offline,
+    )
     try:
         records = make_tasks(batch, n, at_once)
     except KeyboardInterrupt:
@@ -92,6 +125,9 @@ def _print_yield(records: list[SlotRecord], out: Path) -> None:
     kept = sum(record.outcome == "published" for record in records)
     drawn = sum(record.candidates for record in records)
     typer.echo(f"{kept} tasks in {out}; yield {kept}/{drawn} candidates ({100 * kept / drawn:.0f} %)")
+    if tokens := sum(record.tokens for record in records):
+        money = sum(record.money for record in records)
+        typer.echo(f"language models: {tokens:,} tokens" + (f", {money:.2f} by the given prices" if money else ""))
     for record in records:
         for rejection in record.rejections:
             typer.echo(f"  rejected candidate {rejection.candidate} at {rejection.stage}: {rejection.reason}")

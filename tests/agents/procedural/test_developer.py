@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sandmle.agents.procedural.blueprint import Blueprint
-from sandmle.agents.procedural.developer import _retune
+from sandmle.agents.procedural.developer import retune
 from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance.calibration import Calibration, Step
 
@@ -33,7 +33,7 @@ def calibration(generic: float, informed: float, *, first: float = 9.0, second: 
 
 def turned(plan: TaskPlan, found: Calibration) -> tuple[float, float]:
     """Change of the mean easy share, and of the noise as a factor."""
-    before, after = Blueprint.of(plan).rule, Blueprint.of(_retune(plan, found)).rule
+    before, after = Blueprint.of(plan).rule, Blueprint.of(retune(plan, found)).rule
     shares = [sum(signal.easy_share for signal in rule.signals) / len(rule.signals) for rule in (before, after)]
     assert after.structure() == before.structure()
     return shares[1] - shares[0], after.noise / before.noise

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from sandmle.agents.procedural.team import ProceduralTeam
+from sandmle.agents.procedural.team import procedural_team
+from sandmle.agents.roles import Team
 from sandmle.graphs.synthesis import SynthesisContext, SynthesisState, builder
 from sandmle.graphs.synthesis.novelty import NoveltyIndex
 from sandmle.graphs.synthesis.workshop import Workshop
@@ -38,15 +39,15 @@ def context(tmp_path: Path) -> SynthesisContext:
 
 
 @pytest.fixture
-def team(context: SynthesisContext) -> ProceduralTeam:
-    return ProceduralTeam(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
+def team(context: SynthesisContext) -> Team:
+    return procedural_team(context.batch_seed, context.settings_hash(), context.n_train, context.n_test)
 
 
 @pytest.fixture
 def run_slot(context: SynthesisContext, backend: LocalBackend):
     """Run one slot of the graph with the given team."""
 
-    async def run(team: ProceduralTeam, novelty: NoveltyIndex | None = None, **state: Any) -> Outcome:
+    async def run(team: Team, novelty: NoveltyIndex | None = None, **state: Any) -> Outcome:
         equipped = context.equip(Workshop(team=team, backend=backend, novelty=novelty or NoveltyIndex()))
         start = SynthesisState(seed="breast-cancer", **state)
         nodes: list[str] = []

@@ -5,9 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from sandmle.agents.procedural.team import ProceduralTeam
 from sandmle.agents.procedural.writer import ProceduralWriter
-from sandmle.agents.roles import Feedback, TaskPlan
+from sandmle.agents.roles import Feedback, TaskPlan, Team
 from sandmle.graphs.synthesis import SynthesisContext
 from sandmle.graphs.synthesis.check import check_task
 from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex
@@ -18,12 +17,12 @@ pytestmark = pytest.mark.flow
 
 ONWARD = [
     "data_strategist", "ml_developer", "threshold_check", "mlops_engineer", "evaluator_check",
-    "technical_writer", "final_verification", "novelty_check", "publish",
+    "technical_writer", "brief_check", "final_verification", "novelty_check", "human_review", "publish",
 ]  # fmt: skip
 
 
 async def test_a_slot_ends_with_a_whole_task_that_passes_its_check(
-    run_slot, team: ProceduralTeam, context: SynthesisContext, backend: LocalBackend
+    run_slot, team: Team, context: SynthesisContext, backend: LocalBackend
 ) -> None:
     ended = await run_slot(team)
     assert ended.nodes == ONWARD
@@ -35,7 +34,7 @@ async def test_a_slot_ends_with_a_whole_task_that_passes_its_check(
     assert report.findings == ()
 
 
-async def test_scripts_that_crash_go_back_to_the_developer(run_slot, team: ProceduralTeam) -> None:
+async def test_scripts_that_crash_go_back_to_the_developer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.developer
 
@@ -56,7 +55,7 @@ async def test_scripts_that_crash_go_back_to_the_developer(run_slot, team: Proce
 
 
 async def test_a_ladder_out_of_order_goes_back_with_the_measured_scores_and_is_given_up_after_bounded_attempts(
-    run_slot, team: ProceduralTeam, context: SynthesisContext
+    run_slot, team: Team, context: SynthesisContext
 ) -> None:
     told: list[Feedback] = []
     real = team.developer
@@ -83,7 +82,7 @@ async def test_a_ladder_out_of_order_goes_back_with_the_measured_scores_and_is_g
     assert not list(Path(context.out).glob("*/task.json"))
 
 
-async def test_an_evaluator_that_disagrees_goes_back_to_the_engineer(run_slot, team: ProceduralTeam) -> None:
+async def test_an_evaluator_that_disagrees_goes_back_to_the_engineer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.engineer
 
@@ -105,7 +104,7 @@ async def test_an_evaluator_that_disagrees_goes_back_to_the_engineer(run_slot, t
     assert "score" in told[1].problem
 
 
-async def test_a_brief_that_tells_the_rule_goes_back_to_the_writer(run_slot, team: ProceduralTeam) -> None:
+async def test_a_brief_that_tells_the_rule_goes_back_to_the_writer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.writer
 
@@ -132,9 +131,7 @@ async def test_a_brief_that_tells_the_rule_goes_back_to_the_writer(run_slot, tea
         ('[seed, 1] if split == "test" else None', "other training rows"),
     ],
 )
-async def test_a_generator_that_changes_its_mind_is_rejected(
-    run_slot, team: ProceduralTeam, source: str, reason: str
-) -> None:
+async def test_a_generator_that_changes_its_mind_is_rejected(run_slot, team: Team, source: str, reason: str) -> None:
     real = team.developer
 
     class Unseeded:
@@ -152,7 +149,7 @@ async def test_a_generator_that_changes_its_mind_is_rejected(
     assert reason in ended.state.rejections[0].reason
 
 
-async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team: ProceduralTeam) -> None:
+async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team: Team) -> None:
     known = NoveltyIndex()
 
     class RemembersItsOwnTask:
@@ -180,7 +177,7 @@ async def test_a_near_duplicate_of_a_lower_slots_task_is_dropped(run_slot, team:
     ],
 )
 async def test_a_search_that_fails_costs_the_candidate_and_neither_retunes_it_nor_stops_the_batch(
-    run_slot, team: ProceduralTeam, monkeypatch, script: str, reason: str
+    run_slot, team: Team, monkeypatch, script: str, reason: str
 ) -> None:
     monkeypatch.setattr("sandmle.graphs.synthesis.trial.search_script", lambda: script)
     ended = await run_slot(team)
