@@ -142,7 +142,9 @@ NO_RESIDUAL = ("label", "label_set", "ranked_labels", "relevance", "mask")
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind not in (*NO_RESIDUAL, "text")])
-@pytest.mark.parametrize("noise", [1.0, 2.0, 4.0])
+@pytest.mark.parametrize(
+    "noise", [pytest.param(1.0, marks=pytest.mark.slow), 2.0, pytest.param(4.0, marks=pytest.mark.slow)]
+)
 def test_a_noisy_proxy_is_found_by_the_residual(make_kind, kind, noise):
     evidence = make_kind(13, kind)
     amount = _amount(evidence)
@@ -209,7 +211,7 @@ def test_duplicated_texts_are_found(make_kind):
     assert "texts of train stand in test again" in _judge("duplicates", _with_column(evidence, texts)).reason
 
 
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", ["number", "label", "mask"])
 def test_rows_that_show_nothing_but_a_path_can_be_judged(make_kind, expectation_of, kind):
     evidence = make_kind(16, kind, files=True)
     known = expectation_of(16, kind) if kind in NO_RESIDUAL else None
