@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -76,21 +77,56 @@ def test_both_graphs_are_served_with_their_forms(client: SyncLangGraphClient) ->
     assert "threshold_check" in {node["id"] for node in drawn["nodes"]}
 
 
-def test_a_task_is_made_through_the_server(client: SyncLangGraphClient, tmp_path: Path) -> None:
+def test_a_person_reads_a_task_before_it_is_published(client: SyncLangGraphClient, tmp_path: Path) -> None:
     out = tmp_path / "tasks"
-    thread = client.threads.create(thread_id=str(uuid.uuid4()))
-    context = {"out": str(out), "batch_seed": 3, "n_train": 120, "n_test": 800, "max_draws": 3}
+    thread = client.threads.create(thread_id=str(uuid.uuid4()))["thread_id"]
+    context = {"out": str(out), "batch_seed": 3, "n_train": 120, "n_test": 800, "max_draws": 3, "review": True}
     nodes: list[str] = []
     stream = client.runs.stream(
-        thread["thread_id"], "synthesis", input={"seed": "breast-cancer"}, context=context, stream_mode="updates"
+        thread, "synthesis", input={"seed": "breast-cancer"}, context=context, stream_mode="updates"
     )
     for part in stream:
         assert part.event != "error", part.data
         if part.event == "updates":
             nodes += part.data
-    assert nodes[-1] == "publish"
-    values = client.threads.get_state(thread["thread_id"])["values"]
+    assert nodes[-2:] == ["novelty_check", "__interrupt__"]
+    state = client.threads.get_state(thread)
+    assert state["next"] == ["human_review"]
+    assert len(json.dumps(state["values"])) < 100_000
+    (asked,) = state["interrupts"]
+    assert asked["value"]["brief"].startswith("# ")
+    assert asked["value"]["rule"]
+    assert not list(out.glob("*/task.json"))
+    values = client.runs.wait(thread, "synthesis", command={"resume": {"publish": True}}, context=context)
     assert (out / values["task_id"] / "task.json").exists()
+    history = client.threads.get_history(thread, limit=50)
+    assert [entry["next"] for entry in history[:3]] == [[], ["publish"], ["human_review"]]
+
+
+def test_a_state_can_be_edited_and_forked(client: SyncLangGraphClient, tmp_path: Path) -> None:
+    thread = client.threads.create(thread_id=str(uuid.uuid4()))["thread_id"]
+    context = {"out": str(tmp_path / "tasks"), "n_train": 120, "n_test": 800}
+    client.runs.wait(thread, "synthesis", input={"seed": "iris"}, context=context, interrupt_after=["data_strategist"])
+    drawn = client.threads.get_state(thread)
+    assert drawn["next"] == ["ml_developer"]
+    edited = client.threads.update_state(thread, {"draws": 8}, as_node="data_strategist")
+    assert client.threads.get_state(thread)["values"]["draws"] == 8
+    client.threads.update_state(
+        thread, {"route": "reject", "problem": "a person changed their mind"}, as_node="technical_writer"
+    )
+    values = client.runs.wait(thread, "synthesis", input=None, context=context)
+    assert values["outcome"] == "discarded"
+    assert values["rejections"][0]["reason"] == "a person changed their mind"
+    forked = client.runs.wait(
+        thread,
+        "synthesis",
+        input=None,
+        context=context,
+        checkpoint=drawn["checkpoint"],
+        interrupt_after=["ml_developer"],
+    )
+    assert forked["draws"] == 1
+    assert edited["checkpoint"]["checkpoint_id"] != drawn["checkpoint"]["checkpoint_id"]
 
 
 def test_an_episode_is_played_through_the_server(client: SyncLangGraphClient, tmp_path: Path) -> None:
