@@ -12,6 +12,7 @@ Roles that are not named are procedural.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -28,8 +29,6 @@ from sandmle.settings import get_settings
 __all__ = ["PRESETS", "ModelSettings", "TeamSettings", "parse_team"]
 
 PROCEDURAL = "procedural"
-DEFAULT = "default"
-"""What the settings' model is called among the models of a team."""
 VLLM_ADDRESS = "http://127.0.0.1:8000/v1"
 PRESETS = ("paper", "local-vllm")
 Positive = Annotated[float, Field(gt=0)]
@@ -110,12 +109,14 @@ class TeamSettings(Record):
         return {role: "llm" if self.model(role) else "procedural" for role in ROLES}
 
     def shaping(self) -> dict[str, Any]:
-        """What decides on the tasks: addresses, limits of rate and prices do not."""
+        """What decides on the tasks: addresses and rates do not, prices only where a task has a budget of money."""
         models = {role: model.shaping() for role in ROLES if (model := self.model(role))}
-        prompts = {role: load_prompt(role).fingerprint for role in models}
+        names = ("repair", *(name for role in models for name in (role, f"{role}_task")))
+        prices = [[model.input_price, model.output_price] for role in ROLES if (model := self.model(role))]
         return {
             "models": models,
-            "prompts": prompts,
+            "prompts": {name: load_prompt(name).fingerprint for name in names},
+            "prices": prices if self.task_money is not None else None,
             **self.model_dump(mode="json", include={"repairs", "task_tokens", "task_money"}),
         }
 
@@ -140,7 +141,7 @@ def parse_team(text: str) -> TeamSettings:
             temperature=0.7,
             extra_body={"return_token_ids": True},
         )
-        return TeamSettings(roles=dict.fromkeys(ROLES, DEFAULT), models={DEFAULT: local})
+        return TeamSettings(roles=dict.fromkeys(ROLES, "llm"), models={"llm": local})
     if text.endswith(".toml"):
         return _read_file(Path(text))
     return _by_role(dict(_pair(part) for part in text.split(",")))
@@ -153,22 +154,18 @@ def _pair(part: str) -> tuple[Role, str]:
         raise BadInput(f"--team: unknown team {part!r}; choose {known}, a .toml file, or roles such as writer=llm")
     if role not in ROLES:
         raise BadInput(f"--team: unknown role {role!r}; choose from {', '.join(ROLES)}")
-    if player not in (PROCEDURAL, "llm") and not player.removeprefix("openai:") != player:
+    if player not in (PROCEDURAL, "llm") and not re.fullmatch(r"openai:.+", player):
         raise BadInput(f"--team: unknown player {player!r} of {role}; choose procedural, llm or openai:NAME")
     return role, player
 
 
 def _by_role(players: Mapping[Role, str]) -> TeamSettings:
-    roles: dict[Role, str] = {}
-    models: dict[str, ModelSettings] = {}
-    for role, player in players.items():
-        if player == PROCEDURAL:
-            roles[role] = PROCEDURAL
-            continue
-        name = player.removeprefix("openai:") if player != "llm" else _model_name(f"{role}=llm")
-        roles[role] = DEFAULT if player == "llm" else name
-        models[roles[role]] = ModelSettings(name=name)
-    return TeamSettings(roles=roles, models=models)
+    models = {
+        player: ModelSettings(name=_model_name(f"{role}=llm") if player == "llm" else player.removeprefix("openai:"))
+        for role, player in players.items()
+        if player != PROCEDURAL
+    }
+    return TeamSettings(roles=players, models=models)
 
 
 def _model_name(asked: str) -> str:

@@ -82,13 +82,15 @@ class Batch:
         context: settings; ``context.out`` is set to ``out``.
 
     Raises:
-        BadInput: a seed is unknown, or the folder holds a batch made with other settings.
+        BadInput: a seed is unknown, the folder holds a batch made with other settings, or a person is to review.
     """
 
     def __init__(self, out: Path, seeds: Sequence[str], context: SynthesisContext) -> None:
         self.out = out.resolve()
         self.context = context.model_copy(update={"out": str(self.out)})
         parse_mix(context.mix)
+        if context.review:
+            raise BadInput("a person reviews tasks one by one, in Studio; a batch can't wait for one")
         self._chosen = select_seeds(seeds)
         self.seeds = tuple(_spelling(seed) for seed in self._chosen)
         shaping = {"batch_seed": context.batch_seed, **self.context.shaping()}
@@ -147,8 +149,10 @@ class Batch:
             write_text(path, self.settings.to_text())
             return
         there = BatchSettings.read(path)
-        for name, ours in {"seeds": list(self.seeds), **self.settings.context}.items():
-            theirs = list(there.seeds) if name == "seeds" else there.context.get(name)
+        made = {"seeds": list(there.seeds), **there.context}
+        wanted = {"seeds": list(self.seeds), **self.settings.context}
+        for name in {**wanted, **made}:
+            ours, theirs = wanted.get(name), made.get(name)
             if ours != theirs:
                 raise BadInput(
                     f"{self.out} holds a batch made with {name} = {theirs}, not {ours};"

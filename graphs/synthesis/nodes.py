@@ -134,13 +134,11 @@ def _judge_ladder(plan: TaskPlan, runs: Path, faults: tuple[type[Exception], ...
 
 def _too_weak(plan: TaskPlan, runs: Path, calibration: Calibration | None) -> str:
     """Generic baselines that a model wrote may not lie so far below the search that its first idea earns gold."""
-    evidence = trial.load_evidence(plan, runs)
-    first = evidence.searches.get(1)
-    if calibration is None or calibration.thresholds is None or not first:
+    if calibration is None or calibration.thresholds is None:
         return ""
-    sign = -1.0 if evidence.metric.lower_is_better else 1.0
-    found = evidence.metric.score(evidence.truth[evidence.private], first[0][evidence.private])
-    if sign * found < sign * calibration.thresholds.gold:
+    evidence = trial.load_evidence(plan, runs)
+    found = judge("discoverability", evidence, calibration).numbers.get("search_1")
+    if found is None or evidence.sign * found < evidence.sign * calibration.thresholds.gold:
         return ""
     return f"the generic baselines are too weak: the commonest idea of all scores {found:.4g}, which is gold"
 

@@ -68,6 +68,7 @@ def test_a_file_names_models_and_budgets(tmp_path: Path) -> None:
     [
         ("experts", "unknown team 'experts'"),
         ("boss=llm", "unknown role 'boss'"),
+        ("writer=openai:", "unknown player 'openai:'"),
         ("writer=claude", "unknown player 'claude'"),
         ("nowhere.toml", "nowhere.toml"),
     ],

@@ -135,6 +135,19 @@ async def test_other_settings_are_refused_in_the_same_folder(unbroken: Path) -> 
     assert tasks_of(unbroken) == {name: digest for name, digest in before.items() if not name.startswith(".sandmle")}
 
 
+def test_a_stricter_batch_is_not_extended_by_a_laxer_one(tmp_path: Path) -> None:
+    strict = Batch(tmp_path, ["iris"], SynthesisContext(**SIZES, strictness="discoverable"))
+    strict.claim()
+    strict.claim()
+    with pytest.raises(BadInput, match="strictness = discoverable, not None"):
+        Batch(tmp_path, ["iris"], SynthesisContext(**SIZES)).claim()
+
+
+def test_a_batch_waits_for_no_person(tmp_path: Path) -> None:
+    with pytest.raises(BadInput, match="in Studio"):
+        Batch(tmp_path, ["iris"], SynthesisContext(**SIZES, review=True))
+
+
 async def test_two_processes_never_write_to_one_folder(tmp_path: Path) -> None:
     with folder_lock(tmp_path), pytest.raises(BadInput, match="another sandmle"):
         await make(tmp_path)

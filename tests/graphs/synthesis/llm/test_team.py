@@ -59,6 +59,7 @@ def test_work_comes_back_to_the_role_that_can_mend_it_and_a_replay_sends_nothing
     settled = next(event.settled for event in seen if event.settled)
     assert settled.tokens == 120 * sum(server.calls.values())
     calls = server.calls.copy()
+    assert [again.id for again in make(team_file, tmp_path / "one")[0]] == [task.id]
     replies = tmp_path / "one" / ".sandmle" / "models" / "replies"
     (again,), _ = make(team_file, tmp_path / "two", replies=replies, offline=True)
     assert server.calls == calls
