@@ -1,12 +1,13 @@
 """Running many scripts of the team in one sandbox: libraries are imported once, each script runs in its own fork.
 
-A script sees its folder as current directory and ends in a ``ScriptResult``; one that fails does not stop the others.
+A script sees its folder as current directory and ends in a ``ScriptResult``; after one that fails no other is run.
 CPU time is bounded, not wall time, so that a verdict never depends on the load of the machine.
 """
 
 from __future__ import annotations
 
 import json
+import signal
 from collections.abc import Mapping, Sequence
 
 from pydantic import TypeAdapter
@@ -20,6 +21,7 @@ __all__ = ["ScriptJob", "ScriptResult", "run_scripts"]
 
 WALL_PER_CPU = 6.0
 """Wall seconds allowed for one CPU second: the outer limit, for scripts that wait instead of working."""
+ENDINGS = {-signal.SIGXCPU: "used up its CPU time", -signal.SIGXFSZ: "wrote a file that is larger than allowed"}
 MAX_LOG = 4_000
 MAX_RESULTS = 8 * 2**20
 
@@ -37,6 +39,19 @@ def log_path(job):
     return os.path.join(workspace, ".log-" + job["name"])
 
 
+def open_only_once(path):
+    watched, opened = os.path.realpath(path), []
+
+    def watch(event, args):
+        if event == "open" and isinstance(args[0], (str, bytes)) and os.path.realpath(os.fsdecode(args[0])) == watched:
+            opened.append(path)
+            if len(opened) > 1:
+                os.write(2, b"opened " + os.fsencode(os.path.basename(watched)) + b" more than once")
+                os._exit(1)
+
+    sys.addaudithook(watch)
+
+
 def run(job):
     log = os.open(log_path(job), os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o600)
     os.dup2(log, 1)
@@ -51,6 +66,8 @@ def run(job):
             os.symlink(os.path.join(workspace, job["input"]), "input")
         script = os.path.join(workspace, job["script"])
         sys.argv = [script, *job["args"]]
+        if job["read_once"]:
+            open_only_once(os.path.join(workspace, job["read_once"]))
         runpy.run_path(script, run_name="__main__")
     except SystemExit as stop:
         code = stop.code if isinstance(stop.code, int) else int(stop.code is not None)
@@ -78,6 +95,8 @@ for job in jobs:
         "cpu_s": used.ru_utime + used.ru_stime,
         "log": log,
     })
+    if status:
+        break
 with open("results.json.part", "w") as stream:
     json.dump(results, stream)
 os.replace("results.json.part", "results.json")
@@ -92,12 +111,14 @@ class ScriptJob(Record):
         script: path of the script, relative to the workspace.
         folder: folder to run in, relative to the workspace; made if it is not there.
         input: folder of the workspace that the script sees as ``input``; none if empty.
+        read_once: file of the workspace that ends the script with exit code 1 when it opens it again; none if empty.
     """
 
     name: str
     script: str
     folder: str = "."
     input: str = ""
+    read_once: str = ""
     args: tuple[str, ...] = ()
     cpu_seconds: float = 60.0
 
@@ -115,6 +136,15 @@ class ScriptResult(Record):
         """Whether it ended well."""
         return self.exit_code == 0
 
+    @property
+    def ending(self) -> str:
+        """How it ended, for whoever wrote it."""
+        if self.exit_code >= 0:
+            return f"ended with exit code {self.exit_code}"
+        if self.exit_code in ENDINGS:
+            return ENDINGS[self.exit_code]
+        return f"was stopped by signal {-self.exit_code}"
+
 
 _RESULTS = TypeAdapter(tuple[ScriptResult, ...])
 
@@ -125,8 +155,8 @@ async def run_scripts(
     """Run ``jobs`` one after the other in ``sandbox``, after importing ``preload`` once.
 
     Returns:
-        One result per job by name. If the whole run was cut (a script slept past the outer limit, or killed its
-        parent), every job carries the same non-zero exit code and says so.
+        One result by name for each job up to the first that failed. If the whole run was cut (a script slept past the
+        outer limit, or killed its parent), every job carries the same non-zero exit code and says so.
 
     Raises:
         InfraError: the sandbox itself failed, or the machine killed the run.

@@ -31,6 +31,8 @@ from sandmle.eval.acceptance.search import search_script
 from sandmle.eval.grading import read_answers, read_submission
 from sandmle.eval.metrics import get_metric
 from sandmle.graphs.synthesis import trial
+from sandmle.graphs.synthesis.drawing import draw_data
+from sandmle.graphs.synthesis.evidence import expectation_of, features_of
 from sandmle.graphs.synthesis.readiness import redraw_seeds
 from sandmle.sandboxes import LocalBackend, SandboxBackend, SandboxSpec
 from sandmle.task import Task, load_tasks
@@ -43,7 +45,7 @@ async def evidence_of(
 ) -> Evidence:
     """What the audit looks at on another draw of a task."""
     drawn = plan.model_copy(update={"train_seeds": seeds[:1], "test_seed": seeds[1]})
-    ran = await trial.draw_data(backend, drawn, task.provenance / "generate.py", place)
+    ran = await draw_data(backend, drawn, task.provenance / "generate.py", place)
     if ran.problem:
         raise SystemExit(f"{task.id}: {ran.problem}")
     await run_front_end(backend, drawn, place)
@@ -87,12 +89,12 @@ def read_evidence(plan: TaskPlan, place: Path) -> Evidence:
         predictions=dict.fromkeys(plan.rungs, (bayes,)),
         bayes=bayes,
         search=(),
-        features=trial.features_of(place, train, test, form.id_column),
+        features=features_of(place, train, test, form.id_column),
         files=describe_files(public, train, test),
         target=plan.target,
         seed=plan.test_seed,
         declared_shift=plan.declared_shift,
-        expectation=trial.expectation_of(place, key, form),
+        expectation=expectation_of(place, key, form),
     )
 
 

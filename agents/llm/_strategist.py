@@ -100,7 +100,7 @@ class LlmStrategist:
             submission=blueprint.problem.submission(draft.id_column),
             dna=draft.dna,
             rungs=kind.rungs,
-            rows_apart=False,
+            rows_apart=modality != "graph",
             preload=kind.preload,
             train_seeds=tuple(int(value) for value in rng.integers(2**31, size=REDRAWS)),
             test_seed=int(rng.integers(2**31)),

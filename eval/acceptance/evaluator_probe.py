@@ -20,6 +20,8 @@ from sandmle.task import TIERS, SubmissionFormat
 __all__ = ["bad_submissions", "judge_evaluator", "random_submissions"]
 
 TOLERANCE = 1e-12
+MAX_QUOTE = 120
+"""Characters of an output that a fault quotes."""
 HUGE = 1e200
 """Its square is no float."""
 
@@ -138,7 +140,7 @@ def judge_evaluator(expected: Sequence[GradeReport], printed: Sequence[str]) -> 
     for index, (report, text) in enumerate(zip(expected, printed, strict=True)):
         answer = _parse(text)
         if answer is None:
-            faults.append(f"submission {index}: printed no JSON object but {text.strip()[:80]!r}")
+            faults.append(f"submission {index}: printed no JSON object but {_last_line(text)!r}")
         elif report.error is not None:
             faults += [f"submission {index} ({report.error}): {fault}" for fault in _bad_faults(report.error, answer)]
         else:
@@ -161,6 +163,11 @@ def _parse(text: str) -> Mapping[str, Any] | None:
     except ValueError:
         return None
     return answer if isinstance(answer, dict) else None
+
+
+def _last_line(text: str) -> str:
+    """The end of what was printed: of a traceback, the line that says what went wrong."""
+    return (text.strip().splitlines() or [""])[-1][-MAX_QUOTE:]
 
 
 def _refuse(constant: str) -> None:

@@ -63,12 +63,15 @@ class Progress(Record):
     Attributes:
         reached: how far the slot's candidate has come; None where the node did not say.
         discoverable: what the search said of the slot's candidate; None where the node did not say.
+        tokens: of the slot's calls of language models so far; None where the node made none, as is ``money``.
     """
 
     slot: int
     node: str
     reached: Reached | None = None
     discoverable: bool | None = None
+    tokens: int | None = None
+    money: float | None = None
     rejection: Rejection | None = None
     settled: SlotRecord | None = None
 

@@ -27,6 +27,8 @@ from sandmle.eval.acceptance import Acceptance, Calibration, accept, calibrate
 from sandmle.eval.grading import InvalidSubmission
 from sandmle.files import disk_errors, hash_tree
 from sandmle.graphs.synthesis import trial, verification
+from sandmle.graphs.synthesis.drawing import draw_data
+from sandmle.graphs.synthesis.evidence import load_evidence
 from sandmle.graphs.synthesis.relabel import relabel
 from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend
@@ -117,7 +119,7 @@ class _Check:
         await asyncio.to_thread(self._read)
         plan, provenance = self._plan, self._task.provenance
         self.findings += self._manifest_faults()
-        drawn = await trial.draw_data(self._backend, plan, provenance / "generate.py", self._runs)
+        drawn = await draw_data(self._backend, plan, provenance / "generate.py", self._runs)
         if drawn.problem:
             self.findings.append(drawn.problem)
             return
@@ -132,7 +134,7 @@ class _Check:
         if ran.problem:
             self.findings.append(ran.problem)
             return
-        evidence = await asyncio.to_thread(trial.load_evidence, plan, self._runs)
+        evidence = await asyncio.to_thread(load_evidence, plan, self._runs)
         measured = await asyncio.to_thread(calibrate, evidence)
         self.findings += self._moved(measured)
         acceptance = await asyncio.to_thread(accept, evidence, measured)

@@ -16,6 +16,8 @@ from sandmle.agents.roles import TaskPlan
 from sandmle.eval.acceptance import Calibration, calibrate, judge
 from sandmle.files import publish_folder
 from sandmle.graphs.synthesis import trial, verification
+from sandmle.graphs.synthesis.drawing import draw_data
+from sandmle.graphs.synthesis.evidence import load_evidence
 from sandmle.graphs.synthesis.novelty import Fingerprint, NoveltyIndex, benchmark_overlap
 from sandmle.graphs.synthesis.playing import (
     Context,
@@ -108,7 +110,7 @@ async def _run_ladder(workshop: Workshop, plan: TaskPlan, work: Path) -> trial.R
     """Draw the data, label them again where a model wrote the generator, and run the baselines."""
     backend, runs, provenance = workshop.backend, work / "runs", work / "task" / "provenance"
     await asyncio.to_thread(trial.clear, runs)
-    drawn = await trial.draw_data(backend, plan, provenance / "generate.py", runs)
+    drawn = await draw_data(backend, plan, provenance / "generate.py", runs)
     if drawn.problem:
         return drawn
     spent = drawn.cpu_s
@@ -124,7 +126,7 @@ async def _run_ladder(workshop: Workshop, plan: TaskPlan, work: Path) -> trial.R
 def _judge_ladder(plan: TaskPlan, runs: Path, faults: tuple[type[Exception], ...]) -> tuple[Calibration | None, str]:
     """The measured ladder, None where it can't be scored, and what is wrong with it."""
     try:
-        evidence = trial.load_evidence(plan, runs)
+        evidence = load_evidence(plan, runs)
         calibration = calibrate(evidence)
     except faults as fault:
         return None, " ".join(str(fault).split())
@@ -136,7 +138,7 @@ def _too_weak(plan: TaskPlan, runs: Path, calibration: Calibration | None) -> st
     """Generic baselines that a model wrote may not lie so far below the search that its first idea earns gold."""
     if calibration is None or calibration.thresholds is None:
         return ""
-    evidence = trial.load_evidence(plan, runs)
+    evidence = load_evidence(plan, runs)
     found = judge("discoverability", evidence, calibration).numbers.get("search_1")
     if found is None or evidence.sign * found < evidence.sign * calibration.thresholds.gold:
         return ""

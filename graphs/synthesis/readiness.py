@@ -26,6 +26,7 @@ from sandmle.eval.grading import InvalidSubmission, read_answers, read_submissio
 from sandmle.eval.metrics import MetricUndefined, get_metric
 from sandmle.files import disk_errors, write_text
 from sandmle.graphs.synthesis import trial
+from sandmle.graphs.synthesis.drawing import draw_data
 from sandmle.record import VersionedRecord, first_problem
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
@@ -145,7 +146,7 @@ async def _scores(
     for index, (train_seed, test_seed) in enumerate(seeds):
         drawn, place = plan.model_copy(update={"train_seeds": (train_seed,), "test_seed": test_seed}), scratch / "drawn"
         await asyncio.to_thread(trial.clear, place)
-        ran = await trial.draw_data(backend, drawn, task.provenance / "generate.py", place)
+        ran = await draw_data(backend, drawn, task.provenance / "generate.py", place)
         if ran.problem:
             raise Unusable(ran.problem)
         await asyncio.to_thread(_shelve, place, runs, index)

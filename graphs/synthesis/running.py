@@ -30,6 +30,8 @@ __all__ = ["synthesize"]
 
 STATE_TYPES = (TaskPlan, Calibration, Rejection, Traits)
 """What a checkpoint may be read back as, beside plain JSON values."""
+TOLD = frozenset({"reached", "discoverable", "tokens", "money"})
+"""What a node's update says to whoever watches the batch."""
 
 
 async def synthesize(
@@ -131,7 +133,7 @@ class _SlotRunner:
 
     async def _make(self, slot: int) -> SlotRecord:
         seed, modality = self._slots[slot]
-        config: Any = {"configurable": {"thread_id": _thread(slot)}}
+        config = self._config(slot)
         found = await self._graph.aget_state(config)
         state = SynthesisState.model_validate(found.values) if found.values else None
         if state is not None and not self._can_go_on(state):
@@ -157,6 +159,22 @@ class _SlotRunner:
             money=state.money,
         )
 
+    def _config(self, slot: int) -> Any:  # noqa: ANN401 - RunnableConfig
+        """Where the slot's checkpoints are, and what its trace is called where the environment asks for one."""
+        seed, modality = self._slots[slot]
+        told = {
+            "slot": slot,
+            "seed": seed,
+            "modality": modality or "seed",
+            "batch_seed": self._batch.context.batch_seed,
+        }
+        return {
+            "configurable": {"thread_id": _thread(slot)},
+            "run_name": f"synthesis {_thread(slot)}",
+            "tags": ["sandmle"],
+            "metadata": told,
+        }
+
     def _can_go_on(self, state: SynthesisState) -> bool:
         """Whether the files that a checkpoint speaks of are still there: the published task, or the work folder."""
         if state.outcome == "discarded" or state.plan is None:
@@ -170,17 +188,9 @@ class _SlotRunner:
         )
         async for update in updates:
             for node, values in update.items():
-                changed = values or {}
-                rejection = changed["rejections"][-1] if node == "reject" else None
-                self._on_progress(
-                    Progress(
-                        slot=slot,
-                        node=node,
-                        reached=changed.get("reached"),
-                        discoverable=changed.get("discoverable"),
-                        rejection=rejection,
-                    )
-                )
+                told = {name: value for name, value in (values or {}).items() if name in TOLD}
+                rejection = values["rejections"][-1] if node == "reject" else None
+                self._on_progress(Progress(slot=slot, node=node, rejection=rejection, **told))
 
 
 def _thread(slot: int) -> str:

@@ -25,6 +25,7 @@ from sandmle.eval.metrics import get_metric
 from sandmle.files import hash_tree
 from sandmle.grades import GradeReport
 from sandmle.graphs.synthesis import trial
+from sandmle.graphs.synthesis.evidence import load_evidence
 from sandmle.graphs.synthesis.state import SynthesisContext
 from sandmle.sandboxes import SandboxBackend
 from sandmle.seeds import select_seeds
@@ -115,7 +116,7 @@ def check_brief_of(plan: TaskPlan, task: Path) -> Verdict:
 
 def accept_candidate(plan: TaskPlan, calibration: Calibration, runs: Path) -> Acceptance:
     """Run every probe of acceptance."""
-    return accept(trial.load_evidence(plan, runs), calibration)
+    return accept(load_evidence(plan, runs), calibration)
 
 
 @dataclass(frozen=True)

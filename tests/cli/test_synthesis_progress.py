@@ -18,8 +18,10 @@ TRAITS = Traits(
 )
 
 
-def settled(slot: int) -> Progress:
-    record = SlotRecord(slot=slot, seed="iris", outcome="published", task_id="a-1", candidates=1, rejections=())
+def settled(slot: int, **spent) -> Progress:
+    record = SlotRecord(
+        slot=slot, seed="iris", outcome="published", task_id="a-1", candidates=1, rejections=(), **spent
+    )
     return Progress(slot=slot, node="settled", settled=record)
 
 
@@ -63,3 +65,20 @@ def test_pace_counts_what_this_run_made() -> None:
 
 def test_nothing_made_yet_gives_no_rate() -> None:
     assert Funnel(3, now=lambda: 0.0).pace() == "0/3 tasks"
+
+
+def test_the_cost_counts_each_slot_once_and_is_extended_to_the_whole_batch() -> None:
+    funnel = Funnel(4, now=lambda: 0.0)
+    assert funnel.cost() == ""
+    funnel.add(Progress(slot=0, node="data_strategist", tokens=1000, money=0.5))
+    assert funnel.cost() == "1,000 tokens, 0.50 by the given prices"
+    funnel.add(Progress(slot=0, node="ml_developer", tokens=3000, money=1.0))
+    funnel.add(settled(0, tokens=4000, money=1.5))
+    funnel.add(Progress(slot=1, node="data_strategist", tokens=500, money=0.25))
+    assert funnel.cost() == "4,500 tokens, 1.75 by the given prices, about 6.00 for all 4"
+
+
+def test_without_prices_the_cost_is_tokens() -> None:
+    funnel = Funnel(1, now=lambda: 0.0)
+    funnel.add(settled(0, tokens=4000))
+    assert funnel.cost() == "4,000 tokens"

@@ -29,6 +29,7 @@ from sandmle.cli.show import show_command
 from sandmle.cli.split import split_command
 from sandmle.cli.suites import app as suites_app
 from sandmle.cli.synthesize import synthesize_command
+from sandmle.cli.upload import upload_command
 from sandmle.errors import SandmleError
 
 __all__ = ["app", "run"]
@@ -82,6 +83,7 @@ app.command("report")(report_command)
 app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
+app.command("upload")(upload_command)
 app.command("doctor")(doctor_command)
 
 

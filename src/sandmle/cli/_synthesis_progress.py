@@ -36,6 +36,8 @@ class Funnel:
         self._furthest: dict[int, int] = {}
         self._reasons: Counter[str] = Counter()
         self._earlier = 0
+        self._spent: dict[int, tuple[int, float]] = {}
+        self._spent_on_settled = 0.0
         self.settled = 0
 
     def add(self, event: Progress) -> None:
@@ -51,7 +53,11 @@ class Funnel:
             self._reached["discoverable"] += 1
         if event.rejection is not None:
             self._reasons[f"{event.rejection.stage}: {event.rejection.reason.partition(':')[0]}"] += 1
+        if event.tokens is not None:
+            self._spent[event.slot] = (event.tokens, event.money or 0.0)
         if event.settled is not None:
+            self._spent[event.slot] = (event.settled.tokens, event.settled.money)
+            self._spent_on_settled += event.settled.money
             self.settled += 1
             self._earlier += event.slot not in self._furthest
 
@@ -72,6 +78,16 @@ class Funnel:
             return line
         left = (self._total - self.settled) * passed / done
         return f"{line}, {60 * done / passed:.1f} a minute, about {_spell(left)} left"
+
+    def cost(self) -> str:
+        """Tokens and money of language models so far, and what the batch will cost; empty where none was asked."""
+        tokens, money = (sum(column) for column in zip(*self._spent.values(), strict=True)) if self._spent else (0, 0.0)
+        if not tokens:
+            return ""
+        line = f"{tokens:,} tokens" + (f", {money:.2f} by the given prices" if money else "")
+        if not self._spent_on_settled or self.settled == self._total:
+            return line
+        return f"{line}, about {self._spent_on_settled / self.settled * self._total:.2f} for all {self._total}"
 
 
 def _spell(seconds: float) -> str:
@@ -116,7 +132,8 @@ def _picture(funnel: Funnel) -> Group:
     for stage, count in funnel.stages():
         table.add_row(stage, "█" * round(30 * count / drawn), str(count))
     reasons = [Text(f"  {count} x {reason}", style="dim") for reason, count in funnel.reasons()]
-    return Group(table, Text(funnel.pace()), *reasons)
+    cost = [Text(line)] if (line := funnel.cost()) else []
+    return Group(table, Text(funnel.pace()), *cost, *reasons)
 
 
 class _Lines:

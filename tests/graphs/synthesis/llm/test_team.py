@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,44 +19,14 @@ def make(team: Path, out: Path, n: int = 1, mix: str = "tabular=1", **settings) 
     return list(sandmle.generate_tasks(["iris", "wine"], n, **options)), seen
 
 
-def told(server, role: str) -> list[str]:
-    return [text for who, text in server.asked if who == role]
-
-
-def replaced(old: str, new: str) -> Callable[[str], str]:
-    def fault(good: str) -> str:
-        assert old in good
-        return good.replace(old, new)
-
-    return fault
-
-
-def test_work_comes_back_to_the_role_that_can_mend_it_and_a_replay_sends_nothing(
-    server, team_file: Path, tmp_path: Path
-) -> None:
-    server.faults = {
-        "strategist": [lambda good: "I am sorry, I can't do that.", replaced('"hidden"', '"hiden"')],
-        "developer": [
-            replaced("args = parser.parse_args()\n", "args = parser.parse_args()\n    open('/etc/shadow')\n"),
-            replaced("(rng.random(len(p)) < p)", "(rng.random(len(p)) < sigmoid(3 * signal))"),
-        ],
-        "engineer": [replaced("def main", "print('{\"score\": 1.0}')\nraise SystemExit\n\n\ndef main")],
-        "writer": [replaced("Higher is better", "Lower is better")],
-        "reviewer": [lambda good: '{"faults": [{"quote": "Bees that leave", "why": "it gives the pair away"}]}'],
-    }
+def test_a_batch_goes_on_at_once_and_a_replay_sends_nothing(server, team_file: Path, tmp_path: Path) -> None:
     (task,), seen = make(team_file, tmp_path / "one")
     assert task.manifest.made_by.team == "llm"
     assert task.manifest.made_by.models == ("strategist", "developer", "engineer", "writer", "reviewer")
-    assert "no JSON object" in told(server, "strategist")[1]
-    assert "hidden: Field required" in told(server, "strategist")[2]
-    assert "generate.py" in told(server, "developer")[1].partition("came back")[2]
-    assert "labels do not follow the rule" in told(server, "developer")[2]
-    assert "score is" in told(server, "engineer")[1]
-    assert "Lower is better" in told(server, "writer")[1].partition("came back")[2]
-    assert "it gives the pair away" in told(server, "writer")[2]
     assert not [event for event in seen if event.rejection]
     settled = next(event.settled for event in seen if event.settled)
     assert settled.tokens == 120 * sum(server.calls.values())
+    assert max(event.tokens or 0 for event in seen) == settled.tokens
     calls = server.calls.copy()
     assert [again.id for again in make(team_file, tmp_path / "one")[0]] == [task.id]
     replies = tmp_path / "one" / ".sandmle" / "models" / "replies"
