@@ -12,8 +12,8 @@ episode share their beginnings.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from sandmle.trajectory import Message, Turn
 
@@ -27,6 +27,11 @@ LEFT_OUT = "[left out to fit the context]"
 _TOKENS_PER_MESSAGE = 4
 
 
+def respond(observation: str) -> Message:
+    """The user message that carries an observation."""
+    return Message(role="user", content=f"<tool_response>\n{observation}\n</tool_response>")
+
+
 @dataclass(frozen=True)
 class Conversation:
     """Messages for the model, and how to make them again.
@@ -36,12 +41,14 @@ class Conversation:
         turns: the finished turns.
         dropped_observations: how many of the oldest turns have lost their observation.
         dropped_replies: positions of the turns that have lost their reply.
+        respond: the message that carries an observation.
     """
 
     opening: tuple[Message, ...]
     turns: tuple[Turn, ...]
     dropped_observations: int = 0
     dropped_replies: frozenset[int] = frozenset()
+    respond: Callable[[str], Message] = respond
 
     @property
     def pruned(self) -> int:
@@ -55,13 +62,8 @@ class Conversation:
         for position, turn in enumerate(self.turns):
             reply = LEFT_OUT if position in self.dropped_replies else turn.reply
             observation = LEFT_OUT if position < self.dropped_observations else turn.observation
-            messages += [Message(role="assistant", content=reply), respond(observation)]
+            messages += [Message(role="assistant", content=reply), self.respond(observation)]
         return tuple(messages)
-
-
-def respond(observation: str) -> Message:
-    """The user message that carries an observation."""
-    return Message(role="user", content=f"<tool_response>\n{observation}\n</tool_response>")
 
 
 def estimate_tokens(messages: Sequence[Message], chars_per_token: float = CHARS_PER_TOKEN) -> int:
@@ -81,13 +83,14 @@ def fit(
         keep: position of the turn that wrote the last submission; its reply stays.
         chars_per_token: as measured for this model.
     """
-    opening, turns = conversation.opening, conversation.turns
-    dropped, replies = conversation.dropped_observations, conversation.dropped_replies
+    turns, dropped, replies = conversation.turns, conversation.dropped_observations, conversation.dropped_replies
     older = max(len(turns) - 1, 0)
-    candidates = [Conversation(opening, turns, count, replies) for count in range(dropped, max(dropped, older) + 1)]
+    candidates = [
+        replace(conversation, dropped_observations=count) for count in range(dropped, max(dropped, older) + 1)
+    ]
     for position in range(older):
         if position != keep and position not in replies:
             replies |= {position}
-            candidates.append(Conversation(opening, turns, max(dropped, older), replies))
+            candidates.append(replace(candidates[-1], dropped_replies=replies))
     fitting = (each for each in candidates if estimate_tokens(each.messages, chars_per_token) <= budget)
     return next(fitting, None)

@@ -6,7 +6,7 @@ writes, it acts on its own episode alone. Grades are typed records that the sess
     session = await AgentSession.open(task, backend, "clean")
     async with session:
         outcome = await scaffold.rollout(model, session, budget, recorder=turns)
-    session.grade(), session.archive, session.leaked
+    session.submissions.grade(), session.submissions.archive, session.leaked
 
 Vocabulary:
     attempt      a ``submission.csv`` that a step wrote, valid or not
@@ -21,22 +21,26 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from sandmle.agents._board import board_position, task_board
 from sandmle.agents.observation import escape_control, observe_step, plain_text
+from sandmle.agents.submissions import SCORE_CALLS, SUBMISSION, Attempt, Submissions
 from sandmle.canary import canary
 from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading import MAX_BYTES, grade_bytes, invalid_report
 from sandmle.files import hash_tree
-from sandmle.grades import GradeError, GradeReport
+from sandmle.grades import GradeError
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxLimits, SandboxSpec
-from sandmle.task import TIERS, Task
+from sandmle.task import Task
 from sandmle.trajectory import Protocol, StepResult
 
-__all__ = ["SCORE_CALLS", "SUBMISSION", "AgentSession", "Attempt", "ToolResult", "agent_spec"]
+__all__ = ["AgentSession", "ToolResult", "agent_spec"]
 
-SUBMISSION = "submission.csv"
-SCORE_CALLS = 10
-"""Calls of ``score`` that protocol ``train`` answers in one episode."""
+CLEAN = """
+import os, shutil
+
+for entry in os.scandir():
+    if entry.name != "input":
+        shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+"""
 
 
 def agent_spec(task: Task) -> SandboxSpec:
@@ -60,19 +64,6 @@ class ToolResult:
     observation: str
     step: StepResult | None = None
     submitted: bool = False
-
-
-@dataclass(frozen=True)
-class Attempt:
-    """One ``submission.csv``: the 0-based index of the step that wrote it, its bytes and its grade.
-
-    Attributes:
-        data: empty where the file could not be read (not regular, too large).
-    """
-
-    step: int
-    data: bytes
-    report: GradeReport
 
 
 class AgentSession:
@@ -102,16 +93,11 @@ class AgentSession:
         self.task = task
         self.protocol: Protocol = protocol
         self.step_seconds = task.manifest.limits.step_seconds if step_seconds is None else step_seconds
-        self.score_calls_left = score_calls
+        self.submissions = Submissions(task, protocol, score_calls)
         self.leaked = False
-        self.calls = 0
         self._sandbox = sandbox
-        self._board = task_board(task) if protocol == "dojo" else ()
         self._canary = canary(task.id)
         self._steps = 0
-        self._latest: Attempt | None = None
-        self._scored: Attempt | None = None
-        self._archive: list[Attempt] = []
         self._before = hash_tree(task.public)
 
     @classmethod
@@ -152,70 +138,62 @@ class AgentSession:
         except (OSError, ValueError) as error:
             raise BadInput(f"{path}: can't be read ({error})") from error
 
-    @property
-    def archive(self) -> tuple[Attempt, ...]:
-        """Every valid submission so far, in the order of the steps."""
-        return tuple(self._archive)
-
-    async def python(self, code: str) -> ToolResult:
+    async def python(self, code: str, *, submit: bool = True, tell: bool = False) -> ToolResult:
         """Run ``code``; a ``submission.csv`` that an earlier step left is removed first, so none is counted twice.
+
+        Args:
+            code: a Python script.
+            submit: whether a ``submission.csv`` that it writes counts; else it is removed unread.
+            tell: whether the observation ends with what ``score`` says of it.
 
         Raises:
             InfraError: the sandbox failed.
         """
-        self.calls += 1
         await self._sandbox.remove(SUBMISSION)
         step = await self._sandbox.run(code, timeout=self.step_seconds)
         self.watch(step.head, step.tail)
-        attempt = await self._collect()
+        if submit:
+            attempt = await self._collect()
+        else:
+            attempt = None
+            await self._sandbox.remove(SUBMISSION)
         self._steps += 1
         memory = self.task.manifest.limits.memory_mib
         observation = observe_step(step, step_seconds=self.step_seconds, memory_mib=memory)
-        if attempt and self.protocol == "dojo":
-            observation += f"\n{self._verdict(attempt.report)}"
+        if attempt and (tell or self.protocol == "dojo"):
+            observation += f"\n{self.submissions.tell()}"
         return ToolResult(observation, step, submitted=attempt is not None)
 
     async def score(self) -> ToolResult:
         """Tell about the submission that was written last what the protocol allows."""
-        self.calls += 1
-        if self.protocol == "train":
-            if self.score_calls_left == 0:
-                return ToolResult("[submission: no score calls left]")
-            self.score_calls_left -= 1
-        if self._latest is None:
-            return ToolResult(f"[submission: invalid, {GradeError.MISSING.value}]")
-        if self._latest.report.valid:
-            self._scored = self._latest
-        return ToolResult(self._verdict(self._latest.report))
+        return ToolResult(self.submissions.tell())
+
+    async def clean_workspace(self) -> None:
+        """Remove every file that steps left in the workspace; submissions that counted stay archived.
+
+        Raises:
+            InfraError: the sandbox failed.
+        """
+        await self._sandbox.run(CLEAN, timeout=self.step_seconds)
+
+    async def look(self, code: str) -> str:
+        """What a script of the scaffold's own prints: no step of the agent, and nothing that it submits.
+
+        Raises:
+            InfraError: the sandbox failed.
+        """
+        step = await self._sandbox.run(code, timeout=self.step_seconds)
+        memory = self.task.manifest.limits.memory_mib
+        return observe_step(step, step_seconds=self.step_seconds, memory_mib=memory)
+
+    @property
+    def steps(self) -> int:
+        """Runs of the agent's code so far."""
+        return self._steps
 
     def watch(self, *texts: str) -> None:
         """Flag the episode as ``leaked`` if a text holds the canary of the hidden labels."""
         self.leaked = self.leaked or any(self._canary in text for text in texts)
-
-    def selected(self) -> Attempt | None:
-        """The submission that counts by the protocol, None if there is none.
-
-        ``clean`` and ``train``: the last valid one; ``paper``: the last scored; ``dojo``: the first of the best.
-        """
-        match self.protocol:
-            case "paper":
-                return self._scored
-            case "dojo":
-                sign = -1.0 if self.task.manifest.lower_is_better else 1.0
-                return max(self._archive, key=lambda attempt: sign * (attempt.report.score or 0.0), default=None)
-            case _:
-                return self._archive[-1] if self._archive else None
-
-    def grade(self) -> GradeReport:
-        """The grade of the selected submission, else the fault of the last attempt, else ``missing``."""
-        selected = self.selected()
-        if selected is not None:
-            return selected.report
-        if self._latest is not None and not self._latest.report.valid:
-            return self._latest.report
-        return invalid_report(
-            self.task.manifest, GradeError.MISSING, f"no {SUBMISSION} counts under protocol {self.protocol}"
-        )
 
     async def aclose(self) -> None:
         """Close the sandbox and check that the task's public data are what they were.
@@ -247,31 +225,11 @@ class AgentSession:
             return None
         except ValueError as error:
             code = GradeError.TOO_LARGE if "more than" in str(error) else GradeError.NOT_REGULAR
-            self._latest = Attempt(
-                self._steps, b"", invalid_report(self.task.manifest, code, f"{SUBMISSION} could not be read")
-            )
-            return self._latest
-        self.watch(data.decode("utf-8", "replace"))
-        report = await asyncio.to_thread(grade_bytes, self.task, data)
-        self._latest = Attempt(self._steps, data, report)
-        if report.valid:
-            self._archive.append(self._latest)
-        return self._latest
-
-    def _verdict(self, report: GradeReport) -> str:
-        """The one line that the protocol allows about a submission."""
-        if report.error is not None:
-            return f"[submission: invalid, {report.error.value}]"
-        if self.protocol == "train":
-            public = "not defined" if report.public_score is None else f"{report.public_score:.4f}"
-            return f"[submission: valid] public score: {public} ({self.score_calls_left} score calls left)"
-        if self.protocol == "paper":
-            tiers = self.task.manifest.thresholds
-            told = (
-                "".join(f" {tier.value}: {getattr(tiers, tier.value):.6g}" for tier in reversed(TIERS)) if tiers else ""
-            )
-            return f"[submission: valid] score: {report.score:.6g}{';' + told if told else ''}"
-        if self.protocol == "dojo" and report.score is not None:
-            rank = board_position(report.score, self._board, lower_is_better=report.lower_is_better)
-            return f"[submission: valid] score: {report.score:.6g}; position {rank} of {len(self._board)} on the board"
-        return "[submission: valid]"
+            report = invalid_report(self.task.manifest, code, f"{SUBMISSION} could not be read")
+            data = b""
+        else:
+            self.watch(data.decode("utf-8", "replace"))
+            report = await asyncio.to_thread(grade_bytes, self.task, data)
+        attempt = Attempt(self._steps, data, report)
+        self.submissions.add(attempt)
+        return attempt

@@ -30,7 +30,11 @@ from sandmle.trajectory import EpisodeStatus, Turn
 
 __all__ = ["Budget", "Outcome", "Scaffold", "get_scaffold", "register", "scaffold_names"]
 
-_MODULES = {"react": "sandmle.graphs.react"}
+_MODULES = {
+    "aide": "sandmle.graphs.aide",
+    "mle-agent": "sandmle.graphs.mle_agent",
+    "react": "sandmle.graphs.react",
+}
 _SCAFFOLDS: dict[str, Scaffold] = {}
 
 

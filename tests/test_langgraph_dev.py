@@ -66,9 +66,9 @@ def _wait_until_started(server: subprocess.Popen[str]) -> None:
     raise AssertionError("".join(seen))
 
 
-def test_both_graphs_are_served_with_their_forms(client: SyncLangGraphClient) -> None:
+def test_all_graphs_are_served_with_their_forms(client: SyncLangGraphClient) -> None:
     found = {assistant["graph_id"]: assistant["assistant_id"] for assistant in client.assistants.search()}
-    assert found.keys() == {"synthesis", "react"}
+    assert found.keys() == {"synthesis", "react", "mle-agent", "aide"}
     schemas = client.assistants.get_schemas(found["synthesis"])
     form = schemas["context_schema"]["properties"]
     assert form["batch_seed"]["description"]

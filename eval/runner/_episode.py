@@ -95,8 +95,8 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
 def _result(plan: EpisodePlan, policy: Policy, played: _Try) -> EpisodeResult:
     outcome, session = played.outcome, played.session
     counts = session is not None and outcome.status not in MASKED_STATUSES
-    grade = session.grade() if session and counts else None
-    selected = session.selected() if session and counts else None
+    grade = session.submissions.grade() if session and counts else None
+    selected = session.submissions.selected() if session and counts else None
     formats = [turn.format_ok for turn in outcome.turns]
     episode = Episode(
         id=plan.id,

@@ -101,10 +101,17 @@ class TokenFields(Record):
 
 
 class Action(Record):
-    """What the agent asked for: run code, ask for the score, or finish."""
+    """What the agent asked for.
 
-    kind: Literal["python", "score", "answer"]
+    Attributes:
+        kind: ``python`` runs code whose submission counts, ``validate`` code whose submission does not; ``score`` asks
+            for the score, ``info`` for facts about ``topic``, ``history`` for what was done so far; ``reset`` empties
+            the workspace; ``review`` judges a run; ``answer`` ends the episode.
+    """
+
+    kind: Literal["python", "validate", "score", "info", "history", "reset", "review", "answer"]
     code: str = ""
+    topic: str = ""
 
 
 class Turn(Record):

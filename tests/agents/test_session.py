@@ -40,9 +40,9 @@ async def test_every_valid_submission_is_archived_and_older_ones_are_removed(tas
     assert looked.observation.startswith("False ['description.md'")
     assert broken.submitted
     assert told.observation == "[submission: invalid, missing_rows]"
-    assert [attempt.step for attempt in session.archive] == [0]
-    assert session.archive[0].data.startswith(b"id,y\n0,0.5")
-    assert session.grade().score == pytest.approx(0.5)
+    assert [attempt.step for attempt in session.submissions.archive] == [0]
+    assert session.submissions.archive[0].data.startswith(b"id,y\n0,0.5")
+    assert session.submissions.grade().score == pytest.approx(0.5)
 
 
 async def test_clean_tells_no_score(task: Task, backend: LocalBackend) -> None:
@@ -60,17 +60,17 @@ async def test_train_tells_the_public_score_and_caps_the_calls(task: Task, backe
     assert first == "[submission: valid] public score: 0.1235 (1 score calls left)"
     assert second.endswith("(0 score calls left)")
     assert third == "[submission: no score calls left]"
-    assert session.grade().score == pytest.approx(3)  # the last archived counts
+    assert session.submissions.grade().score == pytest.approx(3)  # the last archived counts
 
 
 async def test_paper_counts_the_last_scored(task: Task, backend: LocalBackend) -> None:
     async with await AgentSession.open(task, backend, "paper") as session:
         await session.python(submit(0.5))
-        assert session.grade().error is GradeError.MISSING
+        assert session.submissions.grade().error is GradeError.MISSING
         told = await session.score()
         await session.python(submit(2.5))
     assert told.observation == "[submission: valid] score: 0.5; gold: 1 silver: 2 bronze: 3 median: 4"
-    assert session.grade().score == pytest.approx(0.5)
+    assert session.submissions.grade().score == pytest.approx(0.5)
 
 
 async def test_dojo_tells_score_and_position_and_counts_the_best(task: Task, backend: LocalBackend) -> None:
@@ -82,7 +82,7 @@ async def test_dojo_tells_score_and_position_and_counts_the_best(task: Task, bac
         for score, position in ((9, 11), (5, 7), (2, 2), (0.5, 1), (3, 3))
     ]
     assert again == seen[-1]
-    assert session.grade().score == pytest.approx(0.5)
+    assert session.submissions.grade().score == pytest.approx(0.5)
 
 
 @pytest.mark.parametrize("text", [None, "{}", '{"dummy": "?"}', "not JSON"])
@@ -106,8 +106,8 @@ async def test_links_folders_and_giants_are_no_submission(task: Task, backend: L
     async with await AgentSession.open(task, backend, "clean") as session:
         for code, error in scripts.items():
             assert (await session.python(code)).submitted
-            assert session.grade().error is error, code
-    assert session.archive == ()
+            assert session.submissions.grade().error is error, code
+    assert session.submissions.archive == ()
 
 
 async def test_a_timeout_is_told_by_its_limit(task: Task, backend: LocalBackend) -> None:

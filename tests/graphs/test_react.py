@@ -10,7 +10,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 from sandmle.agents.chat import make_policy
 from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput
-from sandmle.graphs.react import ReactState, builder, graph
+from sandmle.graphs.conversation import ConversationState
+from sandmle.graphs.react import graph, react
 from sandmle.graphs.scaffold import Budget, get_scaffold, scaffold_names
 from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
@@ -46,7 +47,7 @@ async def test_scripted_episodes(seed: str, policy: str, tasks: dict[str, Task],
     assert [turn.action.kind for turn in outcome.turns if turn.action] == ["python", "python", "score", "answer"]
     assert all(turn.format_ok for turn in outcome.turns)
     assert [turn.index for turn in recorder] == [0, 1, 2, 3]
-    assert session.grade().valid
+    assert session.submissions.grade().valid
     assert not session.leaked
     assert [message.role for message in outcome.turns[0].messages] == ["system", "user"]
     assert outcome.turns[2].messages[0].content == f"<tool_response>\n{outcome.turns[1].observation}\n</tool_response>"
@@ -67,14 +68,14 @@ async def test_a_lost_sandbox_is_an_infrastructure_error_and_keeps_the_turn(
 
 async def test_a_json_context_opens_its_own_session_and_grades_it(tasks: dict[str, Task]) -> None:
     context = {"task": str(tasks["iris"].root), "model": "scripted:dummy", "protocol": "train", "turns": 9}
-    state = ReactState.model_validate(await graph.ainvoke({}, context=context))
+    state = ConversationState.model_validate(await graph.ainvoke({}, context=context))
     assert state.status is EpisodeStatus.ANSWERED
     assert state.grade is not None
     assert state.grade.valid
 
 
 async def test_a_forked_thread_replays_its_sandbox(tasks: dict[str, Task]) -> None:
-    compiled = builder().compile(checkpointer=InMemorySaver(), interrupt_after=["act"])
+    compiled = react.builder().compile(checkpointer=InMemorySaver(), interrupt_after=["act"])
     context = {"task": str(tasks["iris"].root), "model": "scripted:dummy"}
     config = {"configurable": {"thread_id": "t"}}
     await compiled.ainvoke({}, config, context=context)
@@ -82,12 +83,12 @@ async def test_a_forked_thread_replays_its_sandbox(tasks: dict[str, Task]) -> No
     written = (await compiled.aget_state(config)).config
     while (await compiled.aget_state(config)).next:
         await compiled.ainvoke(None, config, context=context)
-    first = ReactState.model_validate((await compiled.aget_state(config)).values)
+    first = ConversationState.model_validate((await compiled.aget_state(config)).values)
     assert first.grade is not None
     await compiled.ainvoke(None, written, context=context)  # again from there: its session is closed by now
     while (await compiled.aget_state(config)).next:
         await compiled.ainvoke(None, config, context=context)
-    second = ReactState.model_validate((await compiled.aget_state(config)).values)
+    second = ConversationState.model_validate((await compiled.aget_state(config)).values)
     assert second.grade == first.grade
     assert [turn.observation for turn in second.turns] == [turn.observation for turn in first.turns]
 
@@ -110,8 +111,8 @@ def test_schemas_and_drawing() -> None:
 
 
 def test_names() -> None:
-    assert scaffold_names() == ("react",)
-    with pytest.raises(BadInput, match="unknown scaffold 'aide'; choose from react"):
-        get_scaffold("aide")
+    assert scaffold_names() == ("aide", "mle-agent", "react")
+    with pytest.raises(BadInput, match="unknown scaffold 'aida'; choose from aide, mle-agent, react"):
+        get_scaffold("aida")
     with pytest.raises(BadInput, match="turns must be positive"):
         Budget(turns=0)

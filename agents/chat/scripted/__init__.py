@@ -1,7 +1,8 @@
 """Scripted policies: real baselines that are chat models and need no endpoint.
 
-Each speaks the full turn protocol and knows only the conversation: it looks at the public folder, writes a complete
-script for what it saw, asks for the score, falls back to a simpler script after an error, and answers. Deterministic.
+Each speaks the protocol of every scaffold (``_dialects``) and knows only the conversation: it looks at the public
+folder, writes a complete script for what it saw, asks for the score, falls back to a simpler script after an error,
+and answers. Deterministic.
 
     dummy       the best constant: commonest class, class shares, mean or median
     linear      ridge or logistic regression, regularisation by cross-validation
@@ -17,6 +18,7 @@ Adding one is adding a file that calls ``register`` (and its name to ``_NAMES``)
 """
 
 from sandmle.agents.chat.scripted._model import ScriptedChat
+from sandmle.agents.chat.scripted._plan import profile_script
 from sandmle.agents.chat.scripted._registry import ScriptedPolicy, get_scripted, register, scripted_names
 
-__all__ = ["ScriptedChat", "ScriptedPolicy", "get_scripted", "register", "scripted_names"]
+__all__ = ["ScriptedChat", "ScriptedPolicy", "get_scripted", "profile_script", "register", "scripted_names"]

@@ -13,7 +13,7 @@ from sandmle.agents.chat import openai as endpoint_module
 from sandmle.agents.chat.openai import EndpointChat, endpoint_model
 from sandmle.agents.session import AgentSession
 from sandmle.errors import EnvironmentProblem, InfraError
-from sandmle.graphs.react import FAULTS_IN_A_ROW
+from sandmle.graphs.react import ReAct
 from sandmle.graphs.scaffold import Budget, Outcome, get_scaffold
 from sandmle.sandboxes import LocalBackend
 from sandmle.settings import get_settings
@@ -64,7 +64,7 @@ async def test_a_whole_episode(endpoint, completion, task: Task, backend: LocalB
     assert outcome.status is EpisodeStatus.ANSWERED
     assert [turn.format_ok for turn in outcome.turns] == [True, False, True, True]
     assert [turn.usage for turn in outcome.turns] == [Usage(prompt_tokens=100, completion_tokens=7)] * 4
-    assert session.grade().score == 0
+    assert session.submissions.grade().score == 0
     sent = endpoint.requests[-1]
     assert sent["temperature"] == 0.5
     assert "seed" not in sent
@@ -171,7 +171,7 @@ async def test_three_faults_in_a_row_abort(endpoint, completion, task: Task, bac
     endpoint.answers = [completion("?"), completion("?"), completion(LOOK), completion(None)]
     outcome, _ = await roll(model(endpoint), task, backend, replace(BUDGET, turns=20))
     assert outcome.status is EpisodeStatus.FORMAT_ABORT
-    assert len(outcome.turns) == 3 + FAULTS_IN_A_ROW
+    assert len(outcome.turns) == 3 + ReAct.faults_in_a_row
     assert outcome.turns[-1].observation.startswith("[format] ")
 
 

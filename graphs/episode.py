@@ -1,0 +1,245 @@
+"""What the graphs of all scaffolds share: their context, the objects behind an episode, and how the model is asked.
+
+Two ways to run a scaffold's graph:
+
+- the runner calls ``Scaffold.rollout``, which binds its own model and session to the context;
+- ``langgraph dev`` gives a JSON context (task folder, model, protocol, turns); then the graph opens its own session,
+  replays it where a thread is resumed or forked, and puts the grade into the state at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+import uuid
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.runtime import Runtime
+from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+
+from sandmle.agents.chat import ContextOverflow, ModelTimeout, make_policy
+from sandmle.agents.session import AgentSession, ToolResult
+from sandmle.errors import BadInput, InfraError
+from sandmle.grades import GradeReport
+from sandmle.graphs.scaffold import Budget
+from sandmle.sandboxes import LocalBackend
+from sandmle.settings import get_settings
+from sandmle.task import Task
+from sandmle.trajectory import Action, EpisodeStatus, Message, Protocol, TokenFields, Turn, Usage
+
+__all__ = [
+    "CarryOut",
+    "EpisodeState",
+    "Live",
+    "Reply",
+    "ScaffoldContext",
+    "Update",
+    "ask",
+    "close_episode",
+    "ended",
+    "live",
+    "open_episode",
+]
+
+Update = dict[str, Any]
+CarryOut = Callable[[AgentSession, Sequence[Turn], Action], Awaitable[ToolResult]]
+"""Carries out an action of a scaffold; ``turns`` are those before it."""
+_MESSAGE_TYPES: dict[str, type[BaseMessage]] = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+
+
+class Reply(BaseModel):
+    """A model's reply that has yet to be acted on, with what the call cost."""
+
+    text: str
+    usage: Usage = Usage()
+    seconds: float = 0.0
+    tokens: TokenFields | None = None
+
+
+class EpisodeState(BaseModel):
+    """What every scaffold's state holds.
+
+    Attributes:
+        session_key: names the session that the graph opened itself; empty where the runner owns it.
+        turns: the finished turns.
+        status: how the episode ended, None while it runs; ``reason`` says more in words.
+        grade: set at the end, only where the graph opened the session itself.
+    """
+
+    session_key: str = ""
+    turns: tuple[Turn, ...] = ()
+    status: EpisodeStatus | None = None
+    reason: str = ""
+    grade: GradeReport | None = None
+
+
+@dataclass(frozen=True)
+class Live:
+    """The objects behind one episode.
+
+    Attributes:
+        recorder: receives every turn when it is finished.
+        started: a monotonic clock's reading.
+    """
+
+    model: BaseChatModel
+    session: AgentSession
+    budget: Budget
+    recorder: list[Turn] = field(default_factory=list)
+    started: float = field(default_factory=time.monotonic)
+
+    @property
+    def seconds_left(self) -> float:
+        """Seconds until the episode's wall budget is spent."""
+        return self.budget.wall_seconds - (time.monotonic() - self.started)
+
+
+class ScaffoldContext(BaseModel):
+    """The context as JSON, for LangGraph Studio and ``langgraph dev``."""
+
+    model_config = ConfigDict(frozen=True)
+
+    task: str = Field(description="Path of a task folder")
+    model: str = Field(default="scripted:linear", description="A policy, such as scripted:linear or openai:NAME")
+    base_url: str | None = Field(default=None, description="Address of an OpenAI-compatible endpoint")
+    protocol: Protocol = Field(default="clean", description="What the agent learns about its score")
+    turns: Annotated[int, Field(gt=0, description="At most so many model calls")] = 20
+    _bound: Live | None = PrivateAttr(default=None)
+
+    @classmethod
+    def bound_to(cls, bound: Live) -> Self:
+        """The context of an episode whose model and session the runner owns."""
+        session = bound.session
+        context = cls(
+            task=str(session.task.root),
+            model=bound.model.get_name(),
+            protocol=session.protocol,
+            turns=bound.budget.turns,
+        )
+        context._bound = bound
+        return context
+
+    @property
+    def bound(self) -> Live | None:
+        """What the runner bound, None where the graph opens its own session."""
+        return self._bound
+
+
+Context = Runtime[ScaffoldContext]
+_OWN: dict[str, Live] = {}
+
+
+async def open_episode(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> tuple[Live, str]:
+    """Model, session and budget of an episode that begins, and the key that the state must hold."""
+    key = state.session_key or uuid.uuid4().hex
+    keyed = state.model_copy(update={"session_key": "" if runtime.context and runtime.context.bound else key})
+    return await live(keyed, runtime, carry_out), keyed.session_key
+
+
+async def live(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> Live:
+    """Model, session and budget of this episode.
+
+    A session of our own that doesn't stand where the state stands (the thread was forked, edited or resumed after a
+    restart) is opened anew and brought there by carrying out the actions of the state's turns again.
+
+    Raises:
+        BadInput: no context was given, or it names a task or model that can't be used.
+        InfraError: the sandbox failed.
+    """
+    context = runtime.context
+    if context is None:
+        raise BadInput("the graph needs a context with at least the task: a task folder's path")
+    if context.bound is not None:
+        return context.bound
+    held = _OWN.get(state.session_key)
+    if held is None or len(held.recorder) != len(state.turns):
+        await _close_own(state)
+        held = await _opened(context)
+        for position, turn in enumerate(state.turns):
+            if turn.action is not None:
+                await carry_out(held.session, state.turns[:position], turn.action)
+        held.recorder.extend(state.turns)
+        _OWN[state.session_key] = held
+    return held
+
+
+async def _opened(context: ScaffoldContext) -> Live:
+    task = await asyncio.to_thread(Task.load, Path(context.task))
+    policy = await asyncio.to_thread(make_policy, context.model, base_url=context.base_url, task=task)
+    budget = Budget(turns=context.turns, step_seconds=task.manifest.limits.step_seconds)
+    settings = await asyncio.to_thread(get_settings)
+    backend = _own_backend(settings.allow_unisolated or (policy.scripted and not policy.privileged))
+    session = await AgentSession.open(task, backend, context.protocol, step_seconds=budget.step_seconds)
+    return Live(policy.model, session, budget)
+
+
+@cache
+def _own_backend(allow_unisolated: bool) -> LocalBackend:
+    """One backend for all sessions that the graph opens itself: its warm interpreter is paid for once."""
+    return LocalBackend(allow_unisolated=allow_unisolated, python=get_settings().python)
+
+
+async def _close_own(state: EpisodeState) -> None:
+    """Close the session that the graph opened for this state, if there is one."""
+    held = _OWN.pop(state.session_key, None)
+    if held is not None:
+        await held.session.aclose()
+
+
+async def ask(bound: Live, messages: Sequence[Message]) -> Reply | Update:
+    """The model's reply, or the update with which the episode ends."""
+    left = bound.seconds_left
+    if left <= 0:
+        return _out_of_time(bound)
+    started = time.monotonic()
+    try:
+        async with asyncio.timeout(min(left, bound.budget.model_seconds)):
+            answer = await bound.model.ainvoke([_MESSAGE_TYPES[each.role](each.content) for each in messages])
+    except (TimeoutError, ModelTimeout):
+        if bound.seconds_left <= 0:
+            return _out_of_time(bound)
+        return ended(EpisodeStatus.MODEL_TIMEOUT, f"no reply within {bound.budget.model_seconds:g} s")
+    except ContextOverflow as error:
+        return ended(EpisodeStatus.TOKEN_BUDGET, str(error))
+    except InfraError as error:
+        return ended(EpisodeStatus.INFRA_ERROR, str(error))
+    return _reply(answer, time.monotonic() - started)
+
+
+def _out_of_time(bound: Live) -> Update:
+    return ended(EpisodeStatus.WALL_BUDGET, f"the episode used its {bound.budget.wall_seconds:g} s")
+
+
+def _reply(answer: AIMessage, seconds: float) -> Reply:
+    """The reply as text; reasoning that the endpoint delivered in its own field comes first, as a thinking block."""
+    text = str(answer.text).encode("utf-8", "replace").decode()
+    reasoning = answer.additional_kwargs.get("reasoning")
+    if reasoning and "</think>" not in text:
+        text = f"<think>\n{str(reasoning).strip()}\n</think>\n{text}"
+    counted = answer.usage_metadata
+    usage = (
+        Usage(prompt_tokens=counted["input_tokens"], completion_tokens=counted["output_tokens"]) if counted else Usage()
+    )
+    fields = answer.additional_kwargs.get("token_fields")
+    tokens = TokenFields.model_validate(fields) if fields else None
+    return Reply(text=text, usage=usage, seconds=seconds, tokens=tokens)
+
+
+def ended(status: EpisodeStatus, reason: str = "") -> Update:
+    """The update with which an episode ends."""
+    return {"status": status, "reason": reason}
+
+
+async def close_episode(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> Update:
+    """Close and grade the session that the graph opened itself; the runner's session is the runner's."""
+    if runtime.context.bound is not None:
+        return {}
+    bound = await live(state, runtime, carry_out)
+    await _close_own(state)
+    return {"grade": bound.session.submissions.grade()}
