@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
+from sandmle.eval.acceptance._one_thread import one_thread
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 from sandmle.record import VersionedRecord
 from sandmle.task import TaskFlag
@@ -45,6 +46,7 @@ def probe_names() -> tuple[str, ...]:
     return tuple(sorted(_PROBES, key=lambda name: (_PROBES[name][0], name)))
 
 
+@one_thread
 def judge(name: str, evidence: Evidence, calibration: Calibration) -> Verdict:
     """Run one probe.
 

@@ -16,6 +16,7 @@ import numpy as np
 from sandmle.eval.acceptance._bootstrap import resampled_scores
 from sandmle.eval.acceptance._criteria import BRONZE_GAP, GOLD_GAP, MEDIAN_GAP, MIN_P, MIN_Z, SILVER_GAP
 from sandmle.eval.acceptance._evidence import DUMMY, INFORMED, Evidence
+from sandmle.eval.acceptance._one_thread import one_thread
 from sandmle.eval.metrics import Array, MetricUndefined
 from sandmle.record import Record, VersionedRecord
 from sandmle.task import TIERS, Thresholds
@@ -97,6 +98,7 @@ class Calibration(VersionedRecord):
         return _headroom(better, self.dummy, self.bayes)
 
 
+@one_thread
 def calibrate(evidence: Evidence, resamples: int = RESAMPLES) -> Calibration:
     """Score every rung, test the steps of the ladder and place the thresholds.
 

@@ -20,6 +20,8 @@ __all__ = ["label_noise"]
 
 SENTENCES = {"label_noise": "a public column carries the noise of the hidden target"}
 TAIL = 0.1
+ROUNDING = 1e-9
+"""What least squares leave of a column that is explained whole, relative to its largest number."""
 
 
 @probe("label_noise", stage=4)
@@ -67,8 +69,13 @@ def _shapes(columns: Columns) -> Array:
 
 
 def _unexplained(table: Array, bayes: Array) -> Array:
-    """Residuals of each column's regression on the ranks and values of the Bayes prediction."""
+    """Residuals of each column's regression on the ranks and values of the Bayes prediction.
+
+    Of a column that they explain whole, rounding errors are left; it counts as 0, or they would be taken for data.
+    """
     order = np.argsort(np.argsort(bayes, axis=0), axis=0).astype(np.float64)
     design = np.hstack([np.ones((len(bayes), 1)), standardise(order), standardise(order) ** 2, standardise(bayes)])
     fitted = design @ np.linalg.lstsq(design, table, rcond=None)[0]
-    return np.asarray(table - fitted, dtype=np.float64)
+    left = table - fitted
+    varies = left.std(axis=0) > ROUNDING * np.abs(table).max(axis=0, initial=0.0)
+    return np.asarray(np.where(varies, left, 0.0), dtype=np.float64)

@@ -140,8 +140,8 @@ class _Check:
         acceptance = await asyncio.to_thread(accept, evidence, measured)
         if not acceptance.passed:
             self.findings.append(f"no longer accepted: {acceptance.reason}")
-        elif not _alike(acceptance.model_dump(), self._accepted.model_dump()):
-            self.findings.append("acceptance.json is not what the probes find")
+        elif moved := _first_difference(acceptance.model_dump(), self._accepted.model_dump()):
+            self.findings.append(f"acceptance.json is not what the probes find: {moved}")
         await self._judge_evaluator_and_brief(measured)
 
     def _read(self) -> None:
@@ -213,8 +213,8 @@ class _Check:
         for tier, there in theirs.model_dump().items():
             if not _alike(getattr(ours, tier), there):
                 yield f"the {tier} threshold is {getattr(ours, tier):.8g}, calibrating anew gives {there:.8g}"
-        if not _alike(measured.model_dump(), self._stored.model_dump()):
-            yield "calibration.json is not what the baselines give"
+        if moved := _first_difference(measured.model_dump(), self._stored.model_dump()):
+            yield f"calibration.json is not what the baselines give: {moved}"
 
     async def _judge_evaluator_and_brief(self, measured: Calibration) -> None:
         task, plan = self._task, self._plan
@@ -223,6 +223,18 @@ class _Check:
             self.findings += [] if verdict.passed else [f"evaluator.py: {verdict.reason}"]
         brief = await asyncio.to_thread(verification.check_brief_of, plan, task.root)
         self.findings += [] if brief.passed else [f"description.md: {brief.reason}"]
+
+
+def _first_difference(found: Any, stored: Any, path: str = "") -> str:  # noqa: ANN401 - any JSON value
+    """Where two JSON values differ first, and how; empty if they are alike."""
+    if isinstance(found, dict) and isinstance(stored, dict) and found.keys() == stored.keys():
+        pairs = [(f"{path}.{key}", found[key], stored[key]) for key in found]
+    elif isinstance(found, list | tuple) and isinstance(stored, list | tuple) and len(found) == len(stored):
+        names = [value.get("probe", place) if isinstance(value, dict) else place for place, value in enumerate(found)]
+        pairs = [(f"{path}.{name}", one, other) for name, one, other in zip(names, found, stored, strict=True)]
+    else:
+        return "" if _alike(found, stored) else f"{path.lstrip('.')} is {found!r}, not {stored!r}"
+    return next((told for name, one, other in pairs if (told := _first_difference(one, other, name))), "")
 
 
 def _alike(one: Any, other: Any) -> bool:  # noqa: ANN401 - any JSON value

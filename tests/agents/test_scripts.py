@@ -34,6 +34,12 @@ async def test_after_a_script_that_fails_no_other_is_run(backend: LocalBackend) 
     assert found["bad"].log.strip().endswith("ValueError: no luck")
 
 
+async def test_what_a_script_says_when_it_exits_is_kept(backend: LocalBackend) -> None:
+    found = await run(backend, ScriptJob(name="quits", script="quits.py"), quits="raise SystemExit('not today')")
+    assert found["quits"].exit_code == 1
+    assert found["quits"].log == "not today\n"
+
+
 async def test_a_script_that_loops_ends_by_its_cpu_time(backend: LocalBackend) -> None:
     found = await run(backend, ScriptJob(name="loop", script="loop.py", cpu_seconds=1), loop="while True: pass")
     assert found["loop"].exit_code < 0

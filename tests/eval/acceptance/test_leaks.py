@@ -9,6 +9,7 @@ import pytest
 from sandmle.eval.acceptance import Verdict, calibrate, judge
 from sandmle.eval.acceptance._labels import read_target
 from sandmle.eval.acceptance._nulls import LeakTest
+from sandmle.eval.acceptance.label_noise import _unexplained
 
 PROBES = ("adversarial", "duplicates", "files", "identifiers", "label_noise", "lone_column", "row_order", "shift")
 
@@ -215,3 +216,12 @@ def test_dates_and_booleans_are_audited(clean):
 def test_a_null_of_too_few_draws_is_refused():
     with pytest.raises(ValueError, match="50 draws"):
         LeakTest(0.0, np.zeros(49))
+
+
+def test_rounding_errors_of_a_column_that_is_explained_whole_are_no_data() -> None:
+    rng = np.random.default_rng(0)
+    bayes = rng.random((500, 1))
+    explained = np.column_stack([3.0 + 0 * bayes, 1e6 * bayes, np.argsort(np.argsort(bayes, axis=0), axis=0)])
+    left = _unexplained(np.hstack([explained, rng.random((500, 1))]), bayes)
+    assert (left[:, :3] == 0).all()
+    assert left[:, 3].std() > 0.2

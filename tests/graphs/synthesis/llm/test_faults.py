@@ -14,7 +14,7 @@ from sandmle.files import hash_tree
 from sandmle.graphs.synthesis import SynthesisContext, SynthesisState, builder
 from sandmle.task import load_tasks
 
-pytestmark = pytest.mark.flow
+pytestmark = [pytest.mark.flow, pytest.mark.slow]
 
 
 class Fault(NamedTuple):
