@@ -8,12 +8,14 @@ Vocabulary:
     privileged    a policy that was handed the hidden rule: a calibration, not a measurement
 """
 
+from sandmle.eval.report._compare import compare
 from sandmle.eval.report._markdown import render_markdown
-from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row, RunInfo
+from sandmle.eval.report._record import Comparison, Cost, Difference, Estimate, RepeatStats, Report, Row, RunInfo
 from sandmle.eval.report._summarize import summarize
 from sandmle.eval.report._terminal import render_terminal
 
 __all__ = [
+    "Comparison",
     "Cost",
     "Difference",
     "Estimate",
@@ -21,6 +23,7 @@ __all__ = [
     "Report",
     "Row",
     "RunInfo",
+    "compare",
     "render_markdown",
     "render_terminal",
     "summarize",

@@ -10,7 +10,7 @@ from sandmle.eval.runs import BudgetSettings
 from sandmle.record import Record, VersionedRecord
 from sandmle.trajectory import IsolationTier, Protocol
 
-__all__ = ["Cost", "Difference", "Estimate", "RepeatStats", "Report", "Row", "RunInfo"]
+__all__ = ["Comparison", "Cost", "Difference", "Estimate", "RepeatStats", "Report", "Row", "RunInfo"]
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -84,6 +84,22 @@ class Difference(Record):
     versus: str
     tasks: int
     reward: Estimate
+
+
+class Comparison(Record):
+    """One row of a second run less that of a first, over the ``tasks`` that both have, paired by task.
+
+    Attributes:
+        scaffold: of both, or ``one → other``, as is ``policy``.
+        reward: difference of the mean reward; None where they share no task, as is ``any_medal``.
+        any_medal: difference of the share of episodes with a medal, over tasks with thresholds.
+    """
+
+    scaffold: str
+    policy: str
+    tasks: int
+    reward: Estimate | None
+    any_medal: Estimate | None
 
 
 class Cost(Record):

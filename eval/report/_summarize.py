@@ -14,14 +14,14 @@ from sandmle.eval.report._record import Cost, Difference, RepeatStats, Report, R
 from sandmle.eval.report._statistics import clustered_mean, over_repeats, paired_difference
 from sandmle.eval.runs import EpisodeSummary, Run, read_run
 
-__all__ = ["summarize"]
+__all__ = ["Cell", "labels_of", "reward_of", "rows_of", "summarize", "tiered", "won_medal"]
 
 REFERENCE = "scripted:dummy"
 COMPARABLE = ("protocol", "reward", "temperature", "budget")
 
 
 @dataclass(frozen=True)
-class _Cell:
+class Cell:
     """The episodes of one scaffold and policy in one run, in a fixed order."""
 
     run: str
@@ -40,10 +40,19 @@ class _Cell:
 
     @property
     def rewards(self) -> dict[str, list[float]]:
-        """Rewards of the counted episodes by task hash, so that equal tasks pair across runs."""
+        """Rewards of the counted episodes by task hash."""
+        return self.values(reward_of)
+
+    def values(
+        self,
+        value: Callable[[EpisodeSummary], float],
+        chosen: Callable[[EpisodeSummary], bool] = lambda _: True,
+    ) -> dict[str, list[float]]:
+        """A value of the chosen counted episodes by task hash, so that equal tasks pair across runs."""
         groups: dict[str, list[float]] = defaultdict(list)
         for episode in self.counted:
-            groups[episode.task_hash].append(_reward(episode))
+            if chosen(episode):
+                groups[episode.task_hash].append(value(episode))
         return dict(groups)
 
 
@@ -60,9 +69,8 @@ def summarize(runs: Sequence[Path | str | Run]) -> Report:
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
         raise BadInput("name at least one run folder")
-    _refuse_mixture(read)
-    labels = _labels(read)
-    cells = [cell for run, label in zip(read, labels, strict=True) for cell in _cells(run, label)]
+    labels = labels_of(read)
+    cells = [cell for run, label in zip(read, labels, strict=True) for cell in rows_of(run, label)]
     settings = read[0].record.settings
     return Report(
         protocol=settings.protocol,
@@ -86,8 +94,13 @@ def _refuse_mixture(runs: Sequence[Run]) -> None:
                 )
 
 
-def _labels(runs: Sequence[Run]) -> list[str]:
-    """Folder names, made unique by the whole path; nothing for a single run."""
+def labels_of(runs: Sequence[Run]) -> list[str]:
+    """Folder names, made unique by the whole path; nothing for a single run.
+
+    Raises:
+        BadInput: the runs may not stand in one table, or one is named twice.
+    """
+    _refuse_mixture(runs)
     if len(runs) == 1:
         return [""]
     folders = [run.folder.resolve() for run in runs]
@@ -97,14 +110,15 @@ def _labels(runs: Sequence[Run]) -> list[str]:
     return [folder.name if names[folder.name] == 1 else str(folder) for folder in folders]
 
 
-def _cells(run: Run, label: str) -> list[_Cell]:
+def rows_of(run: Run, label: str) -> list[Cell]:
+    """The rows of a run: scaffolds x policies."""
     settings = run.record.settings
     expected = len(run.record.tasks) * settings.repeats
     groups: dict[tuple[str, str], list[EpisodeSummary]] = defaultdict(list)
     for episode in run.episodes:
         groups[episode.scaffold, episode.policy].append(episode)
     return [
-        _Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]))
+        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]))
         for scaffold in settings.scaffolds
         for model in settings.models
     ]
@@ -126,13 +140,13 @@ def _info(run: Run, label: str) -> RunInfo:
     )
 
 
-def _row(cell: _Cell) -> Row:
+def _row(cell: Cell) -> Row:
     counted = cell.counted
     grades = [episode.grade for episode in counted]
     masked_by = Counter(episode.status.value for episode in cell.episodes if episode.masked)
     errors = Counter(grade.error.value for grade in grades if grade is not None and grade.error is not None)
-    tiered = [episode.grade for episode in counted if episode.grade and _tiered(episode)]
-    medals = [grade.medal for grade in tiered]
+    with_tiers = [episode.grade for episode in counted if episode.grade and tiered(episode)]
+    medals = [grade.medal for grade in with_tiers]
     return Row(
         run=cell.run,
         scaffold=cell.scaffold,
@@ -145,21 +159,21 @@ def _row(cell: _Cell) -> Row:
         masked_by=dict(sorted(masked_by.items())),
         leaked=sum(episode.leaked for episode in cell.episodes),
         valid=_mean(bool(grade and grade.valid) for grade in grades),
-        above_median=_mean(grade.above_median for grade in tiered),
+        above_median=_mean(grade.above_median for grade in with_tiers),
         bronze=_mean(medal == "bronze" for medal in medals),
         silver=_mean(medal == "silver" for medal in medals),
         gold=_mean(medal == "gold" for medal in medals),
         any_medal=_mean(medal is not None for medal in medals),
         reward=clustered_mean(cell.rewards),
-        reward_by_repeat=_by_repeat(counted, _reward),
-        any_medal_by_repeat=_by_repeat(filter(_tiered, counted), _won_medal),
+        reward_by_repeat=_by_repeat(counted, reward_of),
+        any_medal_by_repeat=_by_repeat(filter(tiered, counted), won_medal),
         format_ok=_mean(episode.format_ok / episode.turns if episode.turns else 0.0 for episode in counted),
         turns=_mean(episode.turns for episode in counted),
         errors=dict(sorted(errors.items())),
     )
 
 
-def _cost(cell: _Cell) -> Cost:
+def _cost(cell: Cell) -> Cost:
     timings = [episode.timing for episode in cell.counted]
     means = {
         name: float(np.mean([getattr(timing, name) for timing in timings]))
@@ -169,7 +183,7 @@ def _cost(cell: _Cell) -> Cost:
     return Cost(run=cell.run, scaffold=cell.scaffold, policy=cell.policy, **means)
 
 
-def _differences(cells: Sequence[_Cell]) -> list[Difference]:
+def _differences(cells: Sequence[Cell]) -> list[Difference]:
     reference = _reference(cells)
     if reference is None:
         return []
@@ -192,23 +206,26 @@ def _differences(cells: Sequence[_Cell]) -> list[Difference]:
     return found
 
 
-def _reference(cells: Sequence[_Cell]) -> _Cell | None:
+def _reference(cells: Sequence[Cell]) -> Cell | None:
     """The first dummy, else the measured policy with the lowest mean reward."""
     usable = [cell for cell in cells if cell.counted and not cell.privileged]
     dummies = [cell for cell in usable if cell.policy == REFERENCE]
-    ranked = sorted(usable, key=lambda cell: float(np.mean([_reward(episode) for episode in cell.counted])))
+    ranked = sorted(usable, key=lambda cell: float(np.mean([reward_of(episode) for episode in cell.counted])))
     return next(iter(dummies or ranked), None)
 
 
-def _reward(episode: EpisodeSummary) -> float:
+def reward_of(episode: EpisodeSummary) -> float:
+    """The reward; 0 where there is none."""
     return episode.reward.total if episode.reward else 0.0
 
 
-def _tiered(episode: EpisodeSummary) -> bool:
+def tiered(episode: EpisodeSummary) -> bool:
+    """Whether the task has thresholds."""
     return episode.grade is not None and episode.grade.thresholds is not None
 
 
-def _won_medal(episode: EpisodeSummary) -> float:
+def won_medal(episode: EpisodeSummary) -> float:
+    """1 with a medal, 0 without."""
     return float(episode.grade is not None and episode.grade.medal is not None)
 
 

@@ -18,6 +18,7 @@ import typer
 from sandmle import __version__
 from sandmle.cli.card import card_command
 from sandmle.cli.check import check_command
+from sandmle.cli.compare import compare_command
 from sandmle.cli.demo import demo_command
 from sandmle.cli.doctor import doctor_command
 from sandmle.cli.evaluate import eval_command
@@ -80,6 +81,7 @@ app.command("readiness")(readiness_command)
 app.command("split")(split_command)
 app.command("eval")(eval_command)
 app.command("report")(report_command)
+app.command("compare")(compare_command)
 app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
