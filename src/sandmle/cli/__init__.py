@@ -22,6 +22,7 @@ from sandmle.cli.compare import compare_command
 from sandmle.cli.demo import demo_command
 from sandmle.cli.doctor import doctor_command
 from sandmle.cli.evaluate import eval_command
+from sandmle.cli.export import app as export_app
 from sandmle.cli.grade import grade_command
 from sandmle.cli.readiness import readiness_command
 from sandmle.cli.report import report_command
@@ -85,6 +86,7 @@ app.command("compare")(compare_command)
 app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
+app.add_typer(export_app, name="export")
 app.command("upload")(upload_command)
 app.command("doctor")(doctor_command)
 

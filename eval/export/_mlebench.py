@@ -1,0 +1,147 @@
+"""MLE-bench's layout: a registry entry and prepared data for each task, which MLE-bench's own code grades.
+
+OUT/competitions/<id>/   config.yaml, description.md, grade.py, evaluator.py, prepare.py, leaderboard.csv
+OUT/data/<id>/prepared/  public and private
+
+A board of ten rows gives the thresholds of a task back by the rule for fewer than 100 teams: gold, silver, bronze,
+bronze, median, median, and four times the dummy. So row 1 is gold, row 2 silver, row 4 bronze, and the median of all is
+the median threshold. MLE-bench rounds scores to five places, so the board is rounded alike.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shutil
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+
+import yaml
+
+from sandmle.canary import CANARY_COLUMN
+from sandmle.errors import BadInput
+from sandmle.eval.acceptance import Calibration
+from sandmle.eval.grading.medals import board_score
+from sandmle.files import disk_errors, publish_folder, write_text
+from sandmle.task import Task, Thresholds
+
+__all__ = ["export_mlebench"]
+
+DUMMIES = 4
+GRADE = '''"""Grades with the task's own evaluator.py, which reads files."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import pandas as pd
+
+from mlebench.grade_helpers import InvalidSubmissionError
+
+EVALUATOR = Path(__file__).parent / "evaluator.py"
+
+
+def grade(submission: pd.DataFrame, answers: pd.DataFrame) -> float:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = {"--submission_path": submission, "--answers_path": answers}
+        command = [sys.executable, str(EVALUATOR)]
+        for option, table in paths.items():
+            path = Path(folder) / f"{option.strip('-')}.csv"
+            table.to_csv(path, index=False)
+            command += [option, str(path)]
+        printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    found = json.loads(printed)
+    if found["score"] is None:
+        raise InvalidSubmissionError(found["error"])
+    return float(found["score"])
+'''
+PREPARE = '''"""The data of this task are prepared already: they were exported with it."""
+
+from pathlib import Path
+
+
+def prepare(raw: Path, public: Path, private: Path) -> None:
+    raise RuntimeError("nothing to prepare: give the folder `data` of the export as --data-dir")
+'''
+
+
+def export_mlebench(tasks: Sequence[Task], out: Path) -> None:
+    """Write every task as an entry of MLE-bench's registry with its data; those that are there already are replaced.
+
+    Args:
+        tasks: synthetic tasks.
+        out: gets the folders ``competitions`` and ``data``.
+
+    Raises:
+        BadInput: a task has no thresholds, so no board; names it. Nothing is written then.
+        EnvironmentProblem: ``out`` can't be written.
+    """
+    boards = {task.id: _board(task) for task in tasks}
+    with disk_errors(out):
+        for folder in ("competitions", "data"):
+            (out / folder).mkdir(parents=True, exist_ok=True)
+        for task in tasks:
+            with tempfile.TemporaryDirectory(dir=out, prefix=f".{task.id}.") as scratch:
+                entry, data = Path(scratch) / "entry", Path(scratch) / "data"
+                _write_entry(task, boards[task.id], entry)
+                _write_data(task, data)
+                publish_folder(data, out / "data" / task.id)
+                publish_folder(entry, out / "competitions" / task.id)
+
+
+def _board(task: Task) -> list[float]:
+    thresholds = task.manifest.thresholds
+    if thresholds is None or not (task.provenance / "evaluator.py").exists():
+        raise BadInput(f"{task.id} has no thresholds and no evaluator: only synthetic tasks can be exported")
+    calibration = Calibration.read(task.provenance / "calibration.json")
+    return [board_score(score) for score in _rows(thresholds, calibration.sign * calibration.dummy)]
+
+
+def _rows(thresholds: Thresholds, dummy: float) -> list[float]:
+    gold, silver, bronze, median = (thresholds.gold, thresholds.silver, thresholds.bronze, thresholds.median)
+    return [gold, silver, bronze, bronze, median, median, *[dummy] * DUMMIES]
+
+
+def _write_entry(task: Task, board: Sequence[float], entry: Path) -> None:
+    manifest, module = task.manifest, f"mlebench.competitions.{task.id}"
+    config = {
+        "id": task.id,
+        "name": manifest.title,
+        "competition_type": "simple",
+        "awards_medals": True,
+        "prizes": None,
+        "description": f"mlebench/competitions/{task.id}/description.md",
+        "dataset": {
+            "answers": f"{task.id}/prepared/private/answers.csv",
+            "sample_submission": f"{task.id}/prepared/public/sample_submission.csv",
+        },
+        "grader": {"name": manifest.metric, "grade_fn": f"{module}.grade:grade"},
+        "preparer": f"{module}.prepare:prepare",
+    }
+    scores = "\n".join(json.dumps(score) for score in board)
+    texts = {
+        "config.yaml": yaml.safe_dump(config, sort_keys=False),
+        "description.md": (task.public / "description.md").read_text(encoding="utf-8"),
+        "evaluator.py": (task.provenance / "evaluator.py").read_text(encoding="utf-8"),
+        "grade.py": GRADE,
+        "prepare.py": PREPARE,
+        "leaderboard.csv": f"score\n{scores}\n",
+    }
+    for name, text in texts.items():
+        write_text(entry / name, text)
+
+
+def _write_data(task: Task, data: Path) -> None:
+    """The public files as they are, and the answers without their canary."""
+    shutil.copytree(task.public, data / "prepared" / "public")
+    with (task.private / "answers.csv").open(encoding="utf-8", newline="") as stream:
+        rows = [{name: cell for name, cell in row.items() if name != CANARY_COLUMN} for row in csv.DictReader(stream)]
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_text(data / "prepared" / "private" / "answers.csv", text.getvalue())
