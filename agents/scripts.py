@@ -43,7 +43,8 @@ def open_only_once(path):
     watched, opened = os.path.realpath(path), []
 
     def watch(event, args):
-        if event == "open" and isinstance(args[0], (str, bytes)) and os.path.realpath(os.fsdecode(args[0])) == watched:
+        named = event == "open" and isinstance(args[0], (str, bytes, os.PathLike))
+        if named and os.path.realpath(os.fsdecode(args[0])) == watched:
             opened.append(path)
             if len(opened) > 1:
                 os.write(2, b"opened " + os.fsencode(os.path.basename(watched)) + b" more than once")
@@ -113,7 +114,8 @@ class ScriptJob(Record):
         script: path of the script, relative to the workspace.
         folder: folder to run in, relative to the workspace; made if it is not there.
         input: folder of the workspace that the script sees as ``input``; none if empty.
-        read_once: file of the workspace that ends the script with exit code 1 when it opens it again; none if empty.
+        read_once: file of the workspace that ends the script with exit code 1 when it opens it again by name; none if
+            empty. It catches what is written that way, not what is meant to get around it.
     """
 
     name: str

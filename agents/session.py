@@ -35,11 +35,26 @@ from sandmle.trajectory import Protocol, StepResult
 __all__ = ["AgentSession", "ToolResult", "agent_spec"]
 
 CLEAN = """
-import os, shutil
+import os, shutil, sys
 
-for entry in os.scandir():
-    if entry.name != "input":
-        shutil.rmtree(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+def open_up(function, path, _):
+    os.chmod(os.path.dirname(path) or ".", 0o700)
+    os.chmod(path, 0o700)
+    function(path)
+
+
+left = []
+for entry in list(os.scandir()):
+    try:
+        if entry.name != "input" and entry.is_dir(follow_symlinks=False):
+            os.chmod(entry.path, 0o700)
+            shutil.rmtree(entry.path, onerror=open_up)
+        elif entry.name != "input":
+            os.unlink(entry.path)
+    except OSError:
+        left.append(entry.name)
+sys.exit(bool(left))
 """
 
 
@@ -95,6 +110,7 @@ class AgentSession:
         self.step_seconds = task.manifest.limits.step_seconds if step_seconds is None else step_seconds
         self.submissions = Submissions(task, protocol, score_calls)
         self.leaked = False
+        self.calls = 0
         self._sandbox = sandbox
         self._canary = canary(task.id)
         self._steps = 0
@@ -149,6 +165,7 @@ class AgentSession:
         Raises:
             InfraError: the sandbox failed.
         """
+        self.calls += 1
         await self._sandbox.remove(SUBMISSION)
         step = await self._sandbox.run(code, timeout=self.step_seconds)
         self.watch(step.head, step.tail)
@@ -166,15 +183,21 @@ class AgentSession:
 
     async def score(self) -> ToolResult:
         """Tell about the submission that was written last what the protocol allows."""
+        self.calls += 1
         return ToolResult(self.submissions.tell())
 
-    async def clean_workspace(self) -> None:
+    async def clean_workspace(self) -> bool:
         """Remove every file that steps left in the workspace; submissions that counted stay archived.
+
+        Returns:
+            Whether all are gone.
 
         Raises:
             InfraError: the sandbox failed.
         """
-        await self._sandbox.run(CLEAN, timeout=self.step_seconds)
+        self.calls += 1
+        step = await self._sandbox.run(CLEAN, timeout=self.step_seconds)
+        return step.status == "ok"
 
     async def look(self, code: str) -> str:
         """What a script of the scaffold's own prints: no step of the agent, and nothing that it submits.

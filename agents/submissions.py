@@ -85,6 +85,13 @@ class Submissions:
             self._scored = self._latest
         return self._verdict(self._latest.report)
 
+    def validity(self) -> str:
+        """Whether the attempt that came last is valid, and no more: under every protocol the agent may know that."""
+        if self._latest is None:
+            return f"[submission: invalid, {GradeError.MISSING.value}]"
+        error = self._latest.report.error
+        return "[submission: valid]" if error is None else f"[submission: invalid, {error.value}]"
+
     def _verdict(self, report: GradeReport) -> str:
         if report.error is not None:
             return f"[submission: invalid, {report.error.value}]"

@@ -21,6 +21,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from sandmle.agents.context import CHARS_PER_TOKEN, Conversation, fit, respond
+from sandmle.agents.observation import escape_control, plain_text
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.errors import InfraError
 from sandmle.graphs.episode import (
@@ -141,8 +142,11 @@ class ConversationScaffold:
 
     async def _begin(self, state: ConversationState, runtime: Context) -> Update:
         """Write what stands before the first reply."""
-        bound, key = await open_episode(state, runtime, self._manner.carry_out)
-        return {"opening": await self._manner.opening(bound), "session_key": key}
+
+        async def look(bound: Live) -> Update:
+            return {"opening": await self._manner.opening(bound)}
+
+        return await open_episode(state, runtime, self._manner.carry_out, look)
 
     async def _think(self, state: ConversationState, runtime: Context) -> Update:
         """Fit the conversation into the budget and call the model."""
@@ -183,7 +187,7 @@ class ConversationScaffold:
         parsed = self._manner.parse(state.reply.text)
         update: Update = {"reply": None, "faults": 0}
         if isinstance(parsed, FormatFault):
-            action, result = None, ToolResult(f"[format] {parsed.message}")
+            action, result = None, ToolResult(f"[format] {escape_control(plain_text(parsed.message))}")
             update["faults"] = state.faults + 1
         else:
             action = parsed

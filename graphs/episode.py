@@ -20,6 +20,7 @@ from typing import Annotated, Any, Self
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
@@ -133,13 +134,22 @@ class ScaffoldContext(BaseModel):
 
 Context = Runtime[ScaffoldContext]
 _OWN: dict[str, Live] = {}
+_TOOLS = frozenset({"python", "validate", "score", "reset"})
+"""Kinds of actions that call the session once."""
 
 
-async def open_episode(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> tuple[Live, str]:
-    """Model, session and budget of an episode that begins, and the key that the state must hold."""
+async def open_episode(
+    state: EpisodeState, runtime: Context, carry_out: CarryOut, look: Callable[[Live], Awaitable[Update]]
+) -> Update:
+    """Open an episode's session and look at its task; what ``look`` gives, with the key that the state must hold."""
     key = state.session_key or uuid.uuid4().hex
     keyed = state.model_copy(update={"session_key": "" if runtime.context and runtime.context.bound else key})
-    return await live(keyed, runtime, carry_out), keyed.session_key
+    bound = await live(keyed, runtime, carry_out)
+    try:
+        return {**await look(bound), "session_key": keyed.session_key}
+    except BaseException:
+        await abandon(keyed)
+        raise
 
 
 async def live(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> Live:
@@ -157,16 +167,31 @@ async def live(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> Li
         raise BadInput("the graph needs a context with at least the task: a task folder's path")
     if context.bound is not None:
         return context.bound
-    held = _OWN.get(state.session_key)
-    if held is None or len(held.recorder) != len(state.turns):
-        await _close_own(state)
+    held = _OWN.get(_place(state))
+    if held is None or not _stands_at(held, state.turns):
+        await abandon(state)
         held = await _opened(context)
-        for position, turn in enumerate(state.turns):
-            if turn.action is not None:
-                await carry_out(held.session, state.turns[:position], turn.action)
+        _OWN[_place(state)] = held
+        try:
+            for position, turn in enumerate(state.turns):
+                if turn.action is not None:
+                    await carry_out(held.session, state.turns[:position], turn.action)
+        except BaseException:
+            await abandon(state)
+            raise
         held.recorder.extend(state.turns)
-        _OWN[state.session_key] = held
     return held
+
+
+def _place(state: EpisodeState) -> str:
+    """Names the session of a thread; a copied thread has one of its own."""
+    return f"{get_config().get('configurable', {}).get('thread_id', '')} {state.session_key}"
+
+
+def _stands_at(held: Live, turns: tuple[Turn, ...]) -> bool:
+    """Whether a session did what the turns say and nothing since, such as a step whose turn was cancelled."""
+    calls = sum(turn.action is not None and turn.action.kind in _TOOLS for turn in turns)
+    return tuple(held.recorder) == turns and held.session.calls == calls
 
 
 async def _opened(context: ScaffoldContext) -> Live:
@@ -185,9 +210,9 @@ def _own_backend(allow_unisolated: bool) -> LocalBackend:
     return LocalBackend(allow_unisolated=allow_unisolated, python=get_settings().python)
 
 
-async def _close_own(state: EpisodeState) -> None:
+async def abandon(state: EpisodeState) -> None:
     """Close the session that the graph opened for this state, if there is one."""
-    held = _OWN.pop(state.session_key, None)
+    held = _OWN.pop(_place(state), None)
     if held is not None:
         await held.session.aclose()
 
@@ -241,5 +266,5 @@ async def close_episode(state: EpisodeState, runtime: Context, carry_out: CarryO
     if runtime.context.bound is not None:
         return {}
     bound = await live(state, runtime, carry_out)
-    await _close_own(state)
+    await abandon(state)
     return {"grade": bound.session.submissions.grade()}

@@ -18,7 +18,7 @@ from sandmle.agents.observation import escape_control, plain_text
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.graphs.conversation import ConversationScaffold, Manner
 from sandmle.graphs.episode import Live
-from sandmle.graphs.parsing import FormatFault
+from sandmle.graphs.parsing import FormatFault, after_thinking
 from sandmle.graphs.scaffold import register
 from sandmle.prompts import load_prompt
 from sandmle.trajectory import Action, Message, Turn
@@ -38,13 +38,12 @@ MAX_LISTED = 60
 SAMPLE_LINES = 5
 HISTORY_CHARS = 300
 """Characters of a past observation that ``get_history`` repeats."""
-_THINK = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
 _FENCE = re.compile(r"\A```\w*\n(.*)\n```\Z", re.DOTALL)
 
 
 def parse_action(text: str) -> Action | FormatFault:
     """The action in a reply; a thinking block before it and a Markdown fence around it are taken off. Never raises."""
-    body = _THINK.sub("", text).strip()
+    body = after_thinking(text).strip()
     fenced = _FENCE.match(body)
     try:
         found = json.loads(fenced.group(1) if fenced else body)
@@ -121,8 +120,9 @@ class MleAgent(Manner):
             case "history":
                 return ToolResult(_history(turns))
             case "reset":
-                await session.clean_workspace()
-                return ToolResult("[the working folder and the history are empty]")
+                emptied = await session.clean_workspace()
+                folder = "the working folder is empty" if emptied else "some files could not be removed"
+                return ToolResult(f"[reset: the history is forgotten; {folder}]")
             case _:
                 return ToolResult("")
 
@@ -149,6 +149,8 @@ def _info(session: AgentSession, topic: str) -> str:
             return session.description
         case "sample_submission":
             path = session.task.public / "sample_submission.csv"
+            if not path.exists():
+                return "[there is no sample_submission.csv]"
             with path.open(encoding="utf-8", errors="replace") as stream:
                 head = [line[:1_000] for line, _ in zip(stream, range(SAMPLE_LINES), strict=False)]
             return escape_control(plain_text("".join(head)))

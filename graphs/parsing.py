@@ -26,7 +26,7 @@ from dataclasses import dataclass
 from sandmle.agents.observation import CONTROL_TAGS
 from sandmle.trajectory import Action
 
-__all__ = ["FormatFault", "parse_reply"]
+__all__ = ["FormatFault", "after_thinking", "parse_reply"]
 
 
 @dataclass(frozen=True)
@@ -63,6 +63,17 @@ def parse_reply(text: str) -> Action | FormatFault:
     if stray:
         return FormatFault(f"Write exactly one action and stop: {_named(stray.group())} came after it.")
     return action
+
+
+def after_thinking(text: str) -> str:
+    """A reply without its thinking block, whose opening tag a chat template may have written; whole if there is none.
+
+    For formats other than ReAct's; a reply that begins as an object or a block has none.
+    """
+    if text.lstrip().startswith(("{", "```")):
+        return text
+    _, closing, rest = text.partition("</think>")
+    return rest if closing else text
 
 
 def _named(tag: str) -> str:

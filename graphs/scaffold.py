@@ -79,12 +79,14 @@ class Outcome:
     Attributes:
         reason: more about the status in words, empty where there is no more to say.
         pruned: observations and replies that were left out of later prompts to fit the context.
+        journal: the scaffold's own record of the episode as JSON; empty where it keeps none.
     """
 
     status: EpisodeStatus
     reason: str = ""
     turns: tuple[Turn, ...] = ()
     pruned: int = 0
+    journal: str = ""
 
 
 class Scaffold(Protocol):

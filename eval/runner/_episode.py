@@ -44,10 +44,16 @@ class EpisodePlan:
 
 @dataclass(frozen=True)
 class EpisodeResult:
-    """A finished episode and the bytes of the submission that was graded, None where there was none."""
+    """A finished episode.
+
+    Attributes:
+        submission: the bytes that were graded, None where there were none.
+        journal: the scaffold's own record as JSON, empty where it keeps none.
+    """
 
     episode: Episode
     submission: bytes | None
+    journal: str = ""
 
 
 @dataclass(frozen=True)
@@ -116,4 +122,4 @@ def _result(plan: EpisodePlan, policy: Policy, played: _Try) -> EpisodeResult:
         leaked=session is not None and session.leaked,
         wall_s=played.wall_s,
     )
-    return EpisodeResult(episode, selected.data if selected else None)
+    return EpisodeResult(episode, selected.data if selected else None, outcome.journal)

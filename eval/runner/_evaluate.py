@@ -150,7 +150,7 @@ async def _work_off(
         while missing:
             plan, model = missing.popleft()
             result = await run_episode(plan, policies.make(model, plan.task, plan.repeat), backend)
-            emit(EpisodeFinished(writer.add(result.episode, result.submission)))
+            emit(EpisodeFinished(writer.add(result.episode, result.submission, result.journal)))
 
     try:
         async with asyncio.TaskGroup() as group:

@@ -50,8 +50,8 @@ class RunWriter:
         """The episodes that need not run again, by id."""
         return dict(self._done)
 
-    def add(self, episode: Episode, submission: bytes | None) -> EpisodeSummary:
-        """Store a finished episode: transcript and graded submission first, then the line; synced when this returns.
+    def add(self, episode: Episode, submission: bytes | None, journal: str = "") -> EpisodeSummary:
+        """Store a finished episode: transcript, submission and journal first, then the line; synced when this returns.
 
         Raises:
             EnvironmentProblem: the disk is full.
@@ -61,6 +61,8 @@ class RunWriter:
             write_text(self.folder / "transcripts" / f"{episode.id}.json", episode.to_text())
             if submission is not None:
                 write_bytes(self.folder / "submissions" / f"{episode.id}.csv", submission)
+            if journal:
+                write_text(self.folder / "journals" / f"{episode.id}.json", journal)
             _append(self._lines, summary.model_dump_json().encode() + b"\n")
         if summary.status not in RUN_AGAIN:
             self._done[summary.id] = summary

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
@@ -12,15 +12,14 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
 from sandmle.agents.chat.scripted import profile_script
-from sandmle.agents.context import estimate_tokens
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.errors import InfraError
-from sandmle.eval.metrics import get_metric
 from sandmle.graphs.aide._journal import Journal, Node
+from sandmle.graphs.aide._prompts import fits, review_prompt, write_prompt
 from sandmle.graphs.aide._replies import Solution, read_review, read_solution
+from sandmle.graphs.aide._state import AideState, journal_of
 from sandmle.graphs.episode import (
     Context,
-    EpisodeState,
     Live,
     Reply,
     ScaffoldContext,
@@ -33,36 +32,13 @@ from sandmle.graphs.episode import (
 )
 from sandmle.graphs.parsing import FormatFault
 from sandmle.graphs.scaffold import Budget, Outcome, register
-from sandmle.prompts import load_prompt
 from sandmle.record import sha256_json
 from sandmle.trajectory import Action, EpisodeStatus, Message, Turn
 
-__all__ = ["AideScaffold", "AideState", "graph"]
+__all__ = ["AideScaffold", "graph"]
 
 TRIES = 3
 """So many replies in a row without a script end the episode."""
-MAX_OUTPUT = 5_000
-"""Characters of an output that a prompt shows: half from its start, half from its end."""
-
-
-class AideState(EpisodeState):
-    """One episode so far.
-
-    Attributes:
-        preview: what the public files look like.
-        nodes: the journal.
-        parent: position of the node to improve or mend; None for a draft.
-        pending: the node that was run and has yet to be reviewed.
-        faults: replies without a script in a row, up to now.
-        pruned: how many of the oldest solutions no longer fit the context.
-    """
-
-    preview: str = ""
-    nodes: tuple[Node, ...] = ()
-    parent: int | None = None
-    pending: Node | None = None
-    faults: int = 0
-    pruned: int = 0
 
 
 class AideScaffold:
@@ -77,34 +53,45 @@ class AideScaffold:
         context = ScaffoldContext.bound_to(Live(model, session, budget, recorder))
         result: dict[str, Any] = await graph.ainvoke(AideState(), context=context)
         final = AideState.model_validate(result)
-        return Outcome(final.status or EpisodeStatus.INTERNAL_ERROR, final.reason, final.turns, final.pruned)
+        journal = Journal(final.nodes, lower_is_better=session.task.manifest.lower_is_better).to_json()
+        return Outcome(final.status or EpisodeStatus.INTERNAL_ERROR, final.reason, final.turns, final.pruned, journal)
 
 
 async def carry_out(session: AgentSession, turns: Sequence[Turn], action: Action) -> ToolResult:
-    """Run a script; under ``paper`` its score is asked for at once, as its loop does."""
+    """Run a script, and say whether it submitted; under ``paper`` and ``dojo`` the score is told too."""
     if action.kind != "python":
         return ToolResult("")
-    return await session.python(action.code, tell=session.protocol in ("clean", "paper"))
+    result = await session.python(action.code, tell=session.protocol == "paper")
+    if session.protocol in ("paper", "dojo") and result.submitted:
+        return result
+    told = session.submissions.validity() if result.submitted else "[no submission.csv was written]"
+    return replace(result, observation=f"{result.observation}\n{told}")
 
 
 async def begin(state: AideState, runtime: Context) -> Update:
     """Look at the public files."""
-    bound, key = await open_episode(state, runtime, carry_out)
-    return {"session_key": key, "preview": await bound.session.look(profile_script())}
+
+    async def look(bound: Live) -> Update:
+        return {"preview": await bound.session.look(profile_script())}
+
+    return await open_episode(state, runtime, carry_out, look)
 
 
 async def select(state: AideState, runtime: Context) -> Update:
     """Choose what to work on; the same replies lead to the same choices."""
     bound = await live(state, runtime, carry_out)
     seed = sha256_json([bound.session.task.id, [turn.reply for turn in state.turns]])
-    return {"parent": _journal(bound, state.nodes).next(random.Random(seed))}
+    return {"parent": journal_of(state, bound).next(random.Random(seed))}
 
 
 async def write(state: AideState, runtime: Context) -> Update:
     """Ask for a plan and a script, and run the script."""
     bound = await live(state, runtime, carry_out)
-    prompt, left_out = await _write_prompt(state, bound)
-    if estimate_tokens([prompt]) > bound.budget.prompt_tokens:
+    prompt, left_out = await write_prompt(state, bound)
+    if not fits(prompt, bound) and state.parent is not None:
+        state = state.model_copy(update={"parent": None})  # what it would mend or improve is too long: draft instead
+        prompt, left_out = await write_prompt(state, bound)
+    if not fits(prompt, bound):
         return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
     reply = await ask(bound, [prompt])
     if isinstance(reply, dict):
@@ -141,27 +128,30 @@ async def review(state: AideState, runtime: Context) -> Update:
     bound, node = await live(state, runtime, carry_out), state.pending
     if node is None:
         raise ValueError("the state holds no run to review")
-    told = _told(bound) | {"code": node.code.strip(), "output": _trimmed(node.output)}
-    prompt = await _prompt("aide_review", {**told, "description": await _description(bound)})
+    prompt = await review_prompt(node, bound)
+    if not fits(prompt, bound):
+        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
     reply = await ask(bound, [prompt])
     if isinstance(reply, dict):
         return reply
     bound.session.watch(reply.text)
     found = read_review(reply.text)
-    action = None if isinstance(found, FormatFault) else Action(kind="review")
-    if not isinstance(found, FormatFault):
+    if isinstance(found, FormatFault):
+        turn = _turn(state, prompt, reply, None, ToolResult(f"[format] {found.message}"))
+        if state.faults + 1 < TRIES:
+            return {"faults": state.faults + 1} | _turned(state, bound, turn)
+    else:
+        turn = _turn(state, prompt, reply, Action(kind="review"))
         buggy = found.is_bug or node.failed or found.metric is None
         node = node.model_copy(update={"is_buggy": buggy, "analysis": found.summary, "metric": found.metric})
-    observation = f"[format] {found.message}" if isinstance(found, FormatFault) else ""
-    turn = _turn(state, prompt, reply, action, ToolResult(observation))
-    update = _turned(state, bound, turn, needed=2)
-    return update | {"pending": None, "nodes": (*state.nodes, node)}
+    update: Update = {"faults": 0, "pending": None, "nodes": (*state.nodes, node)}
+    return update | _turned(state, bound, turn, needed=2)
 
 
 async def finish(state: AideState, runtime: Context) -> Update:
     """Make the best solution's submission the last one, unless the protocol takes the best score anyway."""
     bound = await live(state, runtime, carry_out)
-    place = _journal(bound, state.nodes).best()
+    place = journal_of(state, bound).best()
     if place is not None and bound.session.protocol != "dojo":
         bound.session.submissions.submit_again(state.nodes[place].run)
         if bound.session.protocol == "paper":
@@ -169,64 +159,10 @@ async def finish(state: AideState, runtime: Context) -> Update:
     return await close_episode(state, runtime, carry_out)
 
 
-def _journal(bound: Live, nodes: Sequence[Node]) -> Journal:
-    return Journal(nodes, lower_is_better=bound.session.task.manifest.lower_is_better)
-
-
-async def _write_prompt(state: AideState, bound: Live) -> tuple[Message, int]:
-    """What asks for a solution, and how many of the oldest solutions it leaves out to fit the context."""
-    manifest, nodes = bound.session.task.manifest, state.nodes
-    parent = nodes[state.parent] if state.parent is not None else None
-    stage = "draft" if parent is None else "debug" if parent.is_buggy else "improve"
-    memory = [] if stage == "debug" else _journal(bound, nodes).memory()
-    inputs = {
-        **_told(bound),
-        "stage": stage,
-        "attempt": len(nodes) + 1,
-        "turns_left": bound.budget.turns - len(state.turns),
-        "step_seconds": f"{bound.session.step_seconds:g}",
-        "memory_mib": manifest.limits.memory_mib,
-        "description": await _description(bound),
-        "preview": state.preview,
-        "code": parent.code.strip() if parent else "",
-        "output": _trimmed(parent.output) if parent else "",
-        "analysis": parent.analysis if parent else "",
-    }
-    for left_out in range(len(memory) + 1):
-        prompt = await _prompt("aide_write", {**inputs, "memory": "\n\n".join(memory[left_out:])})
-        if estimate_tokens([prompt]) <= bound.budget.prompt_tokens:
-            break
-    return prompt, left_out
-
-
-def _told(bound: Live) -> dict[str, str]:
-    manifest = bound.session.task.manifest
-    return {
-        "metric": get_metric(manifest.metric).title,
-        "direction": "lower" if manifest.lower_is_better else "higher",
-    }
-
-
-async def _description(bound: Live) -> str:
-    return await asyncio.to_thread(lambda: bound.session.description)
-
-
-async def _prompt(name: str, inputs: dict[str, Any]) -> Message:
-    prompt = await asyncio.to_thread(load_prompt, name)
-    return Message(role="user", content=prompt.render(**inputs))
-
-
-def _trimmed(output: str) -> str:
-    if len(output) <= MAX_OUTPUT:
-        return output
-    half = MAX_OUTPUT // 2
-    return f"{output[:half]}\n... [{len(output) - 2 * half} characters left out] ...\n{output[-half:]}"
-
-
 def _unusable(state: AideState, bound: Live, prompt: Message, reply: Reply, fault: FormatFault) -> Update:
     """A reply without a script: the same is asked again, or the episode ends."""
     turn = _turn(state, prompt, reply, None, ToolResult(f"[format] {fault.message}"))
-    update: Update = {"faults": state.faults + 1} | _turned(state, bound, turn)
+    update: Update = {"faults": state.faults + 1} | _turned(state, bound, turn, needed=2)
     if state.faults + 1 >= TRIES:
         update |= ended(EpisodeStatus.FORMAT_ABORT, f"{TRIES} replies in a row held no script")
     return update
@@ -254,7 +190,8 @@ def _turned(state: AideState, bound: Live, turn: Turn, *, needed: int = 1) -> Up
     bound.recorder.append(turn)
     update: Update = {"turns": (*state.turns, turn)}
     if bound.budget.turns - turn.index - 1 < needed:
-        update |= ended(EpisodeStatus.MAX_TURNS, f"{bound.budget.turns} turns are used")
+        used = f"{turn.index + 1} of {bound.budget.turns} turns are used"
+        update |= ended(EpisodeStatus.MAX_TURNS, used)
     return update
 
 
@@ -265,9 +202,11 @@ def _after_write(state: AideState) -> Literal["write", "review", "finish"]:
     return "review" if state.pending is not None else "write"
 
 
-def _after_review(state: AideState) -> Literal["select", "finish"]:
-    """Go on until the episode has a status."""
-    return "select" if state.status is None else "finish"
+def _after_review(state: AideState) -> Literal["review", "select", "finish"]:
+    """Ask again where the review could not be read; go on until the episode has a status."""
+    if state.status is not None:
+        return "finish"
+    return "review" if state.pending is not None else "select"
 
 
 def builder() -> StateGraph[AideState, ScaffoldContext, AideState, AideState]:

@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import math
 import re
+import warnings
+from typing import Any
 
-from pydantic import Field, ValidationError
-
-from sandmle.graphs.parsing import FormatFault
+from sandmle.agents.observation import escape_control, plain_text
+from sandmle.graphs.parsing import FormatFault, after_thinking
 from sandmle.record import Record
 
 __all__ = ["Review", "Solution", "read_review", "read_solution"]
 
-_THINK = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCE = re.compile(r"^```(?:python|py)?[ \t]*\n(.*?)\n?```[ \t]*$", re.DOTALL | re.MULTILINE)
-_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+MAX_WORDS = 4_000
+"""Characters of a plan or a summary that are kept."""
+_FENCE = re.compile(r"^```(?:python\d*|py)?[ \t]*\n(.*?)\n?```[ \t]*$", re.DOTALL | re.MULTILINE | re.IGNORECASE)
 
 
 class Solution(Record):
@@ -26,37 +27,69 @@ class Solution(Record):
 
 
 class Review(Record):
-    """What the reviewer says of a run; ``lower_is_better`` is asked for as in the original, and not believed."""
+    """What the reviewer says of a run; the direction of the score is asked for as in the original, and not believed."""
 
     is_bug: bool
-    summary: str = Field(max_length=4_000)
+    summary: str
     metric: float | None
-    lower_is_better: bool | None = None
 
 
 def read_solution(text: str) -> Solution | FormatFault:
-    """The plan and the one fenced script of a reply; several blocks are joined, as in the original. Never raises."""
-    body = _THINK.sub("", text)
-    blocks = [block.strip("\n") for block in _FENCE.findall(body)]
-    code = "\n\n".join(block for block in blocks if block.strip())
-    if not code:
+    """The plan and the script of a reply; blocks that are Python are joined, others are left out. Never raises."""
+    body = after_thinking(text)
+    blocks = [block.strip("\n") for block in _FENCE.findall(body) if block.strip()]
+    if not blocks:
         return FormatFault("The reply holds no script: write a plan, then one block fenced with ```python.")
-    if "\0" in code or any("\ud800" <= letter <= "\udfff" for letter in code):
-        return FormatFault("The script holds characters that a Python file can't.")
+    faults = {block: _python_fault(block) for block in blocks}
+    code = "\n\n".join(block for block in blocks if not faults[block])
+    if not code:
+        return FormatFault(f"The script is no Python: {faults[blocks[0]]}")
+    return Solution(plan=_words(body.partition("```")[0].strip()), code=code + "\n")
+
+
+def _python_fault(code: str) -> str:
+    """Why a text is no Python; empty if it is some."""
     try:
-        compile(code, "solution.py", "exec")
+        code.encode()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            compile(code, "solution.py", "exec", dont_inherit=True)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        return FormatFault(f"The script is no Python: {str(error)[:200]}")
-    return Solution(plan=body.partition("```")[0].strip(), code=code + "\n")
+        return str(error)[:200] or type(error).__name__
+    return ""
 
 
 def read_review(text: str) -> Review | FormatFault:
-    """The review in a reply; words around the object are left out, a metric that is no finite number is none."""
-    found = _OBJECT.search(_THINK.sub("", text))
+    """The review in a reply: its first object with the keys of one. A metric that is no finite number is none."""
+    body = after_thinking(text)
+    for start in (found.start() for found in re.finditer(r"\{", body)):
+        found = _object_at(body, start)
+        if isinstance(found.get("is_bug"), bool) and "metric" in found:
+            metric = found["metric"]
+            number = isinstance(metric, (int, float)) and not isinstance(metric, bool)
+            return Review(
+                is_bug=found["is_bug"],
+                summary=_words(str(found.get("summary", ""))),
+                metric=_finite(metric) if number else None,
+            )
+    return FormatFault('The reply holds no object with "is_bug", "summary" and "metric".')
+
+
+def _object_at(text: str, start: int) -> dict[str, Any]:
     try:
-        review = Review.model_validate(json.loads(found.group() if found else ""))
-    except (ValueError, RecursionError, ValidationError) as error:
-        return FormatFault(f"The review can't be read: {' '.join(str(error).split())[:200]}")
-    if review.metric is not None and not math.isfinite(review.metric):
-        return review.model_copy(update={"metric": None})
-    return review
+        found = json.JSONDecoder().raw_decode(text, start)[0]
+    except (ValueError, RecursionError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _finite(value: float) -> float | None:
+    try:
+        return float(value) if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
+def _words(text: str) -> str:
+    """Words of the model that later prompts repeat: plain, bounded, without tokens of chat templates."""
+    return escape_control(plain_text(text[:MAX_WORDS]))

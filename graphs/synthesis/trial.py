@@ -97,8 +97,8 @@ async def run_evaluator(
 ) -> tuple[list[str], float]:
     """What evaluator.py prints for each submission (its standard output and error), and the CPU seconds of all runs.
 
-    It may open the submission once, for what it checked must be what it scores, and always ends with exit code 0: after
-    any other end it is not run again.
+    A plain second opening of the submission ends it, for what it checked must be what it scores. It always ends with
+    exit code 0: after any other end it is not run again.
     """
     jobs = [
         ScriptJob(

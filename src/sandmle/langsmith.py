@@ -38,7 +38,7 @@ def upload_dataset(
         How many tasks were added, and how many the dataset held before.
 
     Raises:
-        BadInput: the name is empty.
+        BadInput: the name is empty, or a task has no readable brief.
         EnvironmentProblem: the environment holds no key, or LangSmith refuses it or can't be reached.
     """
     if not name.strip():
@@ -54,10 +54,10 @@ def upload_dataset(
         known = {example.id for example in client.list_examples(dataset_id=dataset, select=["id"])}
         fresh = [(place, task) for place, task in examples.items() if place not in known]
         before = len(examples) - len(fresh)
-        for start in range(0, len(fresh), AT_ONCE):
+        ready = [_example(place, task) for place, task in fresh]
+        for start in range(0, len(ready), AT_ONCE):
             on_progress(before + start)
-            part = [_example(place, task) for place, task in fresh[start : start + AT_ONCE]]
-            client.create_examples(dataset_id=dataset, examples=part)
+            client.create_examples(dataset_id=dataset, examples=ready[start : start + AT_ONCE])
         on_progress(len(examples))
     return len(fresh), before
 
@@ -79,9 +79,13 @@ def _example_id(dataset: uuid.UUID, task: Task) -> uuid.UUID:
 def _example(place: uuid.UUID, task: Task) -> dict[str, Any]:
     manifest = task.manifest
     thresholds = manifest.thresholds
+    try:
+        brief = (task.public / "description.md").read_text(encoding="utf-8")
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{task.root}: its description.md can't be read ({error})") from error
     return {
         "id": place,
-        "inputs": {"task": task.id, "brief": (task.public / "description.md").read_text(encoding="utf-8")},
+        "inputs": {"task": task.id, "brief": brief},
         "outputs": {
             "metric": manifest.metric,
             "lower_is_better": manifest.lower_is_better,

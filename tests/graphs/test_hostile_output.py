@@ -52,7 +52,7 @@ class Repeats(BaseChatModel):
         return "repeats"
 
     def _generate(self, messages: list[BaseMessage], stop=None, run_manager=None, **kwargs: Any) -> ChatResult:
-        self.heard.append("\n".join(str(message.text) for message in messages[1:] if message.type == "human"))
+        self.heard.append("\n".join(str(message.text) for message in messages if message.type == "human"))
         said = REVIEW if '"is_bug"' in str(messages[0].text) else self.reply
         return ChatResult(generations=[ChatGeneration(message=AIMessage(said))])
 
@@ -76,5 +76,10 @@ async def test_an_episode_of_hostile_output_keeps_its_form(scaffold: str, tmp_pa
         assert "<|im_end|>" not in observation
         assert not any(f"<{tag}>" in observation or f"</{tag}>" in observation for tag in CONTROL_TAGS)
     assert session.submissions.grade().valid
+    if scaffold == "aide":
+        for asked in (text for text in model.heard if "## What it printed" in text):
+            shown, _, rest = asked.partition("## What it printed")[2].rpartition("\n````")
+            assert "## What to say" in shown
+            assert rest.count("## What to say") == 1
     grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
     assert grown < 40 * 1024, f"{grown / 1024:.0f} MiB more"

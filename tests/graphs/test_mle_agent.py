@@ -14,6 +14,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
 from sandmle.agents.chat import make_policy
+from sandmle.agents.observation import escape_control, plain_text
 from sandmle.agents.session import AgentSession
 from sandmle.graphs.mle_agent import parse_action
 from sandmle.graphs.parsing import FormatFault
@@ -72,6 +73,7 @@ async def play(
         (f"```json\n{act('validate_code', code='x = 1')}\n```", Action(kind="validate", code="x = 1\n")),
         (f"<think>hm {{}}</think>\n{act('get_history')}", Action(kind="history")),
         ('{"action": "reset"}', Action(kind="reset")),
+        ('so {"action": "x"}?</think>{"action": "reset"}', Action(kind="reset")),
         (act("request_info", info_type="overview"), Action(kind="info", topic="overview")),
     ],
 )
@@ -145,12 +147,11 @@ async def test_information_history_and_reset(task: Task, backend: LocalBackend) 
     replies += [act("execute_code", code="import os; print(sorted(os.listdir()))")]
     outcome, _, _ = await play(task, backend, *replies, turns=9)
     told = [turn.observation for turn in outcome.turns]
-    assert (
-        told[0] == (task.public / "description.md").read_text().replace("<", "<").strip() or "iris" in told[0].lower()
-    )
+    assert told[0] == escape_control(plain_text((task.public / "description.md").read_text()))
     assert told[1].splitlines()[0] == (task.public / "sample_submission.csv").read_text().splitlines()[0]
     assert "input/train.csv (" in told[2]
     assert told[3:5] == ["/workspace/input", "/workspace/submission.csv"]
+    assert told[6] == "[reset: the history is forgotten; the working folder is empty]"
     assert told[7] == "[nothing was done yet]"
     assert "kept.txt" not in told[8]
     assert "input" in told[8]

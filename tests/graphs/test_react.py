@@ -11,6 +11,7 @@ from sandmle.agents.chat import make_policy
 from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput
 from sandmle.graphs.conversation import ConversationState
+from sandmle.graphs.episode import Reply
 from sandmle.graphs.react import graph, react
 from sandmle.graphs.scaffold import Budget, get_scaffold, scaffold_names
 from sandmle.sandboxes import LocalBackend
@@ -91,6 +92,24 @@ async def test_a_forked_thread_replays_its_sandbox(tasks: dict[str, Task]) -> No
     second = ConversationState.model_validate((await compiled.aget_state(config)).values)
     assert second.grade == first.grade
     assert [turn.observation for turn in second.turns] == [turn.observation for turn in first.turns]
+
+
+async def test_a_thread_that_was_forked_does_not_get_the_sandbox_of_its_fork(tasks: dict[str, Task]) -> None:
+    compiled = react.builder().compile(checkpointer=InMemorySaver(), interrupt_after=["act"])
+    context = {"task": str(tasks["iris"].root), "model": "scripted:dummy"}
+    config = {"configurable": {"thread_id": "t"}}
+    await compiled.ainvoke({}, config, context=context)
+    looked = (await compiled.aget_state(config)).config
+    await compiled.ainvoke(None, config, context=context)
+    written = await compiled.aget_state(config)
+    other = await compiled.aupdate_state(
+        looked, {"reply": Reply(text="<tool_call>\npython\n<code>\nprint(1)\n</code>\n</tool_call>")}, as_node="think"
+    )
+    await compiled.ainvoke(None, other, context=context)  # the fork plays its second turn: no submission
+    await compiled.ainvoke(None, written.config, context=context)
+    scored = ConversationState.model_validate((await compiled.aget_state(config)).values)
+    assert scored.turns[1].observation == ConversationState.model_validate(written.values).turns[1].observation
+    assert scored.turns[2].observation == "[submission: valid]"
 
 
 async def test_bad_contexts(tmp_path: Path, tasks: dict[str, Task]) -> None:

@@ -168,7 +168,7 @@ class AideDialect(Dialect):
         return Seen(
             description=_between(text, "\n## The competition\n", "\n## The data\n"),
             profile=read_profile(text),
-            observation=_between(text, "\n```text\n", "\n```"),
+            observation=_between(text, "`text\n", "\n```"),
             asked=2,
             tries=int(number.group(1)) - 1 if number else 0,
             done="\n## Your solutions so far\n" in text or "\n## The solution to improve\n" in text,

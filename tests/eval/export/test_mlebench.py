@@ -1,5 +1,4 @@
-"""An exported task gives MLE-bench the scores and thresholds that are ours, here through stand-ins for its modules.
-"""
+"""An exported task gives MLE-bench the scores and thresholds that are ours, here through stand-ins for its modules."""
 
 from __future__ import annotations
 
