@@ -36,8 +36,14 @@ def test_a_batch_goes_on_at_once_and_a_replay_sends_nothing(server, team_file: P
 
 
 @pytest.mark.slow
-def test_six_good_tasks_in_three_modalities(server, team_file: Path, tmp_path: Path) -> None:
+def test_six_good_tasks_in_three_modalities_and_their_replay(server, team_file: Path, tmp_path: Path) -> None:
     tasks, seen = make(team_file, tmp_path / "out", n=6, mix="tabular=1,text=1,series=1")
     assert sorted(task.manifest.modality for task in tasks) == ["series"] * 2 + ["tabular"] * 2 + ["text"] * 2
     assert len({task.manifest.title for task in tasks}) == 6
     assert not [event for event in seen if event.rejection]
+    calls = server.calls.copy()
+    replies = tmp_path / "out" / ".sandmle" / "models" / "replies"
+    settings = {"n": 6, "mix": "tabular=1,text=1,series=1", "replies": replies, "offline": True}
+    again, _ = make(team_file, tmp_path / "again", **settings)
+    assert server.calls == calls
+    assert [hash_tree(task.root) for task in again] == [hash_tree(task.root) for task in tasks]
