@@ -38,7 +38,7 @@ from sandmle.trajectory import Action, EpisodeStatus, Message, Turn
 __all__ = ["AideScaffold", "graph"]
 
 TRIES = 3
-"""So many replies in a row without a script end the episode."""
+"""So many replies in a row without a script end the episode; so many that are no review leave a solution buggy."""
 
 
 class AideScaffold:
@@ -91,12 +91,9 @@ async def write(state: AideState, runtime: Context) -> Update:
     if not fits(prompt, bound) and state.parent is not None:
         state = state.model_copy(update={"parent": None})  # what it would mend or improve is too long: draft instead
         prompt, left_out = await write_prompt(state, bound)
-    if not fits(prompt, bound):
-        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
-    reply = await ask(bound, [prompt])
+    reply = await _asked(prompt, bound)
     if isinstance(reply, dict):
         return reply
-    bound.session.watch(reply.text)
     solution = read_solution(reply.text)
     if isinstance(solution, FormatFault):
         return _unusable(state, bound, prompt, reply, solution)
@@ -108,6 +105,16 @@ async def write(state: AideState, runtime: Context) -> Update:
     turn = _turn(state, prompt, reply, action, result)
     update: Update = {"faults": 0, "pruned": max(state.pruned, left_out)}
     return _turned(state, bound, turn) | update | {"pending": _run_node(state, bound, solution, run, result)}
+
+
+async def _asked(prompt: Message, bound: Live) -> Reply | Update:
+    """The reply to a prompt that fits the budget, or the update with which the episode ends."""
+    if not fits(prompt, bound):
+        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
+    reply = await ask(bound, [prompt])
+    if not isinstance(reply, dict):
+        bound.session.watch(reply.text)
+    return reply
 
 
 def _run_node(state: AideState, bound: Live, solution: Solution, run: int, result: ToolResult) -> Node:
@@ -129,12 +136,9 @@ async def review(state: AideState, runtime: Context) -> Update:
     if node is None:
         raise ValueError("the state holds no run to review")
     prompt = await review_prompt(node, bound)
-    if not fits(prompt, bound):
-        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
-    reply = await ask(bound, [prompt])
+    reply = await _asked(prompt, bound)
     if isinstance(reply, dict):
         return reply
-    bound.session.watch(reply.text)
     found = read_review(reply.text)
     if isinstance(found, FormatFault):
         turn = _turn(state, prompt, reply, None, ToolResult(f"[format] {found.message}"))

@@ -164,7 +164,7 @@ async def aevaluate(
         suite: such as ``synthetic:DIR``.
         models: such as ``scripted:linear`` or ``openai:NAME``.
         out: run folder.
-        scaffolds: agent loops.
+        scaffolds: agent loops: ``react``, ``mle-agent``, ``aide``.
         repeats: episodes of each policy on each task, >= 1.
         protocol: ``clean``, ``train``, ``paper`` or ``dojo``.
         reward: ``paper``, ``released`` or ``sparse``.

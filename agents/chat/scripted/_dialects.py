@@ -79,13 +79,9 @@ class Dialect(ABC):
     def say(self, move: Move) -> str:
         """A move in words."""
 
-    def reviews(self, messages: Sequence[BaseMessage]) -> bool:
-        """Whether a judgement of a run is asked for, not a move."""
-        return False
-
-    def review(self, good: bool) -> str:
-        """The judgement."""
-        raise NotImplementedError
+    def judgement(self, messages: Sequence[BaseMessage], *, handed: bool) -> str | None:
+        """What to say where a judgement of a run is asked for; None where a move is."""
+        return None
 
 
 class ReActDialect(Dialect):
@@ -179,12 +175,11 @@ class AideDialect(Dialect):
         code = move.code.strip() if move.kind == "run" else "print('nothing to add')"
         return f"{move.thought}\n\n```python\n{code}\n```"
 
-    def reviews(self, messages: Sequence[BaseMessage]) -> bool:
-        """Whether this is the prompt that asks for a judgement."""
-        return not self._asks_for_script(str(messages[0].text))
-
-    def review(self, good: bool) -> str:
+    def judgement(self, messages: Sequence[BaseMessage], *, handed: bool) -> str | None:
         """By whether the script says that it wrote its rows; scripts of ours print no score that can be compared."""
+        if self._asks_for_script(str(messages[0].text)):
+            return None
+        good = worked(self.read(messages).observation, handed=handed)
         summary = "It ran and wrote its rows." if good else "It wrote no submission."
         return json.dumps({"is_bug": not good, "summary": summary, "metric": 0.0 if good else None})
 

@@ -54,10 +54,8 @@ class ScriptedChat(BaseChatModel):
 
     def _next_turn(self, messages: list[BaseMessage]) -> str:
         dialect = dialect_of(messages)
-        seen = dialect.read(messages)
-        if dialect.reviews(messages):
-            return dialect.review(worked(seen.observation, handed=bool(self.handed)))
-        return dialect.say(self._next_move(dialect.tells_at_once, seen))
+        said = dialect.judgement(messages, handed=bool(self.handed))
+        return said or dialect.say(self._next_move(dialect.tells_at_once, dialect.read(messages)))
 
     def _next_move(self, told: bool, seen: Seen) -> Move:
         """Look first; then script after script until one has worked; then done.

@@ -26,7 +26,8 @@ def eval_command(
     ],
     out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Run folder; an unfinished one is resumed.")],
     scaffolds: Annotated[
-        list[str], typer.Option("--scaffold", metavar="NAME", help="An agent loop; may be repeated.")
+        list[str],
+        typer.Option("--scaffold", metavar="NAME", help="An agent loop: react, mle-agent, aide; may be repeated."),
     ] = ["react"],  # noqa: B006 - typer copies it
     repeats: Annotated[int, typer.Option("--repeats", metavar="K", help="Episodes of each policy on a task.")] = 1,
     protocol: Annotated[
