@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -11,8 +10,10 @@ import numpy as np
 from sandmle.errors import BadInput
 from sandmle.eval.grading._answers import AnswerKey, load_answers
 from sandmle.eval.grading._fault import InvalidSubmission
-from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_submission
+from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_bytes
+from sandmle.eval.grading.boards import read_boards, with_boards
 from sandmle.eval.grading.medals import medal_of
+from sandmle.eval.grading.original import read_original, score_by_original
 from sandmle.eval.metrics import Metric, MetricUndefined, Values, get_metric
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import Task, TaskManifest
@@ -37,12 +38,13 @@ def grade_submission(
     Raises:
         BadInput: the *task* is broken (its answers, or a metric that does not fit its submission).
         InfraError: the machine could not read the file.
+        EnvironmentProblem: a benchmark's own grader is not installed.
     """
-
-    def read(key: AnswerKey, metric: Metric) -> Values:
-        return read_submission(submission, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
-
-    return _grade(task, key or load_answers(task), read)
+    try:
+        data = read_bytes(submission, max_bytes)
+    except InvalidSubmission as fault:
+        return invalid_report(task.manifest, fault.code, fault.detail)
+    return _grade(task, data, key, max_bytes)
 
 
 def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> GradeReport:
@@ -50,12 +52,9 @@ def grade_bytes(task: Task, data: bytes, *, max_bytes: int = MAX_BYTES) -> Grade
 
     Raises:
         BadInput: the *task* is broken.
+        EnvironmentProblem: a benchmark's own grader is not installed.
     """
-
-    def decode(key: AnswerKey, metric: Metric) -> Values:
-        return decode_submission(data, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
-
-    return _grade(task, load_answers(task), decode)
+    return _grade(task, data, None, max_bytes)
 
 
 def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Values) -> GradeReport:
@@ -74,18 +73,7 @@ def grade_predictions(manifest: TaskManifest, key: AnswerKey, prediction: Values
         score = _score(metric, key.truth[key.private], prediction[key.private])
     except InvalidSubmission as fault:
         return invalid_report(manifest, fault.code, fault.detail)
-    thresholds, lower = manifest.thresholds, manifest.lower_is_better
-    return GradeReport(
-        task_id=manifest.id,
-        metric=manifest.metric,
-        lower_is_better=lower,
-        score=score,
-        public_score=_public_score(metric, key, prediction),
-        thresholds=thresholds,
-        medal=medal_of(score, thresholds, lower_is_better=lower) if thresholds else None,
-        above_median=thresholds is not None and (score < thresholds.median if lower else score > thresholds.median),
-        reached=thresholds.reached(score, lower_is_better=lower) if thresholds else (),
-    )
+    return _report(manifest, score, _public_score(metric, key, prediction))
 
 
 def invalid_report(manifest: TaskManifest, code: GradeError, detail: str) -> GradeReport:
@@ -100,13 +88,38 @@ def invalid_report(manifest: TaskManifest, code: GradeError, detail: str) -> Gra
     )
 
 
-def _grade(task: Task, key: AnswerKey, predictions: Callable[[AnswerKey, Metric], Values]) -> GradeReport:
-    metric = _metric(task.manifest)
+def _grade(task: Task, data: bytes, key: AnswerKey | None, max_bytes: int) -> GradeReport:
+    original = read_original(task)
     try:
-        prediction = predictions(key, metric)
+        if original is not None:
+            report = _report(task.manifest, score_by_original(task, original, data), None)
+        else:
+            report = _grade_decoded(task, data, key or load_answers(task), max_bytes)
     except InvalidSubmission as fault:
         return invalid_report(task.manifest, fault.code, fault.detail)
+    boards = read_boards(task)
+    return report if boards is None else with_boards(report, boards)
+
+
+def _grade_decoded(task: Task, data: bytes, key: AnswerKey, max_bytes: int) -> GradeReport:
+    metric = _metric(task.manifest)
+    prediction = decode_submission(data, task.manifest.submission, key, domain=metric.domain, max_bytes=max_bytes)
     return grade_predictions(task.manifest, key, prediction)
+
+
+def _report(manifest: TaskManifest, score: float, public_score: float | None) -> GradeReport:
+    thresholds, lower = manifest.thresholds, manifest.lower_is_better
+    return GradeReport(
+        task_id=manifest.id,
+        metric=manifest.metric,
+        lower_is_better=lower,
+        score=score,
+        public_score=public_score,
+        thresholds=thresholds,
+        medal=medal_of(score, thresholds, lower_is_better=lower) if thresholds else None,
+        above_median=thresholds is not None and (score < thresholds.median if lower else score > thresholds.median),
+        reached=thresholds.reached(score, lower_is_better=lower) if thresholds else (),
+    )
 
 
 def _metric(manifest: TaskManifest) -> Metric:

@@ -22,7 +22,7 @@ from sandmle.eval.metrics import Values
 from sandmle.grades import GradeError
 from sandmle.task import SubmissionFormat
 
-__all__ = ["MAX_BYTES", "decode_submission", "read_submission"]
+__all__ = ["MAX_BYTES", "decode_submission", "read_bytes", "read_submission"]
 
 MAX_BYTES = 64 << 20
 """The largest submission that is read, in bytes."""
@@ -49,7 +49,7 @@ def read_submission(
         InvalidSubmission: the first fault.
         InfraError: the machine could not read the file (such as no file handles left): not the submission's fault.
     """
-    return decode_submission(_read_bytes(path, max_bytes), form, key, domain=domain, max_bytes=max_bytes)
+    return decode_submission(read_bytes(path, max_bytes), form, key, domain=domain, max_bytes=max_bytes)
 
 
 def decode_submission(
@@ -89,7 +89,7 @@ def decode_submission(
     return decode_columns(columns, form, domain)[order]
 
 
-def _read_bytes(path: Path, max_bytes: int) -> bytes:
+def read_bytes(path: Path, max_bytes: int) -> bytes:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:

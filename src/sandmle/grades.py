@@ -46,6 +46,8 @@ class GradeReport(VersionedRecord):
         medal: inclusive of its threshold and exclusive of the others; None where none is earned or none is defined.
         above_median: strictly better than the median threshold.
         reached: the tiers reached, inclusive: what rewards count.
+        human_rank: mean share of the teams that the score meets or beats on the public and private board, in [0, 1];
+            None without boards.
     """
 
     task_id: str
@@ -59,6 +61,7 @@ class GradeReport(VersionedRecord):
     medal: Medal | None = None
     above_median: bool = False
     reached: tuple[Tier, ...] = ()
+    human_rank: float | None = None
 
     @model_validator(mode="after")
     def _score_or_error(self) -> Self:

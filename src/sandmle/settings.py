@@ -57,6 +57,10 @@ class Settings(BaseSettings):
         default=None,
         description="Interpreter, with its libraries, that runs agents' code in local sandboxes; by default our own.",
     )
+    mlebench_python: Path | None = Field(
+        default=None, description="Interpreter that has MLE-bench installed, for `--grader original`."
+    )
+    mledojo_python: Path | None = Field(default=None, description="Interpreter that has MLE-Dojo's requirements.")
     gpus: Annotated[tuple[str, ...], NoDecode] = Field(
         default=(), description="Numbers of the GPUs that sandboxes share, one a sandbox; separated by commas."
     )

@@ -70,7 +70,10 @@ TIERS: tuple[Tier, ...] = tuple(Tier)
 
 
 class Thresholds(Record):
-    """The score that each tier asks for, in the metric's own units; monotone from median to gold."""
+    """The score that each tier asks for, in the metric's own units; monotone from median to gold.
+
+    They differ from each other, but for those of a real competition's board, whose teams may have tied.
+    """
 
     median: float
     bronze: float
@@ -139,7 +142,7 @@ class Lineage(Record):
 
     seed_id: str
     seed_family: str
-    seed_source: Literal["bundled", "folder", "mlebench"]
+    seed_source: Literal["bundled", "folder", "mlebench", "mledojo"]
     batch_seed: int | None = None
     candidate: int | None = None
     settings_hash: str | None = None
@@ -191,8 +194,10 @@ class TaskManifest(VersionedRecord):
             return self
         sign = -1.0 if self.lower_is_better else 1.0
         values = [sign * getattr(self.thresholds, tier.value) for tier in TIERS]
-        if not all(low < high for low, high in pairwise(values)):
-            raise ValueError("thresholds must rise strictly from median to gold in the metric's direction")
+        if not all(low <= high for low, high in pairwise(values)):
+            raise ValueError("thresholds must rise from median to gold in the metric's direction")
+        if self.made_by.team != "real" and len(set(values)) < len(values):
+            raise ValueError("thresholds must differ from each other; only a real board's may be equal")
         return self
 
     @property

@@ -19,7 +19,9 @@ __all__ = ["eval_command"]
 
 
 def eval_command(
-    suite: Annotated[str, typer.Option("--suite", metavar="KIND:WHERE", help="Tasks: synthetic:DIR.")],
+    suite: Annotated[
+        str, typer.Option("--suite", metavar="SUITE", help="Tasks: synthetic:DIR, or a name of `sandmle suites list`.")
+    ],
     models: Annotated[
         list[str],
         typer.Option("--model", metavar="NAME", help="A policy: openai:NAME or scripted:NAME; may be repeated."),

@@ -1,4 +1,4 @@
-"""``sandmle suites``: fresh suites by commit and reveal."""
+"""``sandmle suites``: the suites there are, preparing one, and fresh suites by commit and reveal."""
 
 from __future__ import annotations
 
@@ -15,12 +15,92 @@ from sandmle.errors import BadInput, NegativeVerdict
 
 if TYPE_CHECKING:
     from sandmle.eval.commitment import Commitment
+    from sandmle.eval.suites import Preparation
 
 __all__ = ["app"]
 
-app = typer.Typer(name="suites", help="Fresh suites: commit to one, reveal it, verify it.", no_args_is_help=True)
+app = typer.Typer(
+    name="suites",
+    help="List, prepare and show suites; commit to a fresh one, reveal it, verify it.",
+    no_args_is_help=True,
+)
 CommitmentFile = Annotated[Path, typer.Argument(metavar="COMMITMENT", help="What was published.")]
 SecretFile = Annotated[Path, typer.Argument(metavar="SECRET", help="What was kept until the reveal.")]
+
+
+@app.command("list")
+def list_command() -> None:
+    """The suites there are, and how many tasks of each lie ready on this machine."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from sandmle.eval.suites import suite_kinds
+
+    table = Table("suite", "ready", "what", "prepared by", box=None, pad_edge=False)
+    for kind in suite_kinds():
+        ready = "-" if kind.place else str(len(kind.prepared()))
+        spelled = f"{kind.name}:{kind.place}" if kind.place else kind.name
+        table.add_row(*map(escape, (spelled, ready, kind.about, kind.how)))
+    Console().print(table)
+
+
+@app.command("prepare", epilog="Example: sandmle suites prepare mle-bench-lite --data DATA --checkout mle-bench")
+def prepare_command(
+    name: Annotated[str, typer.Argument(metavar="SUITE", help="A suite of `sandmle suites list`.")],
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="The benchmark's own prepared data.")
+    ] = None,
+    checkout: Annotated[
+        Path | None, typer.Option("--checkout", metavar="DIR", help="A checkout of the benchmark's code.")
+    ] = None,
+    grader: Annotated[
+        str, typer.Option("--grader", help="sandmle, or original: the benchmark's own code in a process of its own.")
+    ] = "sandmle",
+) -> None:
+    """Turn a suite's data into task folders for `sandmle eval --suite`. Run again, it adds what is new."""
+    from sandmle.eval.suites import Sources, get_kind, prepare_suite
+
+    if grader not in ("sandmle", "original"):
+        raise BadInput(f"--grader {grader}: it is sandmle or original")
+    missing: list[str] = []
+
+    def show(done: Preparation) -> None:
+        if done.task is None:
+            missing.append(done.name)
+        typer.echo(f"{done.name}: {done.reason if done.task is None else done.task.id}", err=True)
+
+    prepare_suite(name, Sources(data, checkout, "original" if grader == "original" else "sandmle"), show)
+    kind = get_kind(name)
+    typer.echo(f"{kind.folder}: {len(kind.prepared())} tasks" + (f", {len(missing)} missing" if missing else ""))
+
+
+@app.command("show", epilog="Example: sandmle suites show bundled")
+def show_command(
+    name: Annotated[str, typer.Argument(metavar="SUITE", help="As for `sandmle eval --suite`.")],
+) -> None:
+    """The tasks of a suite: what each is about, its metric and its thresholds."""
+    from rich.console import Console
+    from rich.markup import escape
+    from rich.table import Table
+
+    from sandmle.eval.suites import load_suite
+
+    table = Table("task", "modality", "problem", "metric", box=None, pad_edge=False)
+    for tier in ("median", "bronze", "silver", "gold"):
+        table.add_column(tier, justify="right")
+    for task in load_suite(name).tasks:
+        found = task.manifest
+        tiers = found.thresholds.model_dump().values() if found.thresholds else ("-",) * 4
+        cells = (
+            found.id,
+            found.modality,
+            found.problem_type,
+            found.metric,
+            *(f"{tier:.5g}" if found.thresholds else tier for tier in tiers),
+        )
+        table.add_row(*map(escape, cells))
+    Console().print(table)
 
 
 @app.command("commit", epilog="Example: sandmle suites commit --n 64 --mix paper --out commitment.json")

@@ -1,0 +1,118 @@
+"""Grading by a benchmark's own code, in a process and with an interpreter of its own.
+
+A task that asks for it keeps ``provenance/original.json``, which names the benchmark and the competition. Where the
+benchmark is installed is a matter of the machine, so it stands in the settings, not in the task.
+
+    {"submission": path, "public": dir, "private": dir, "competition": id} ──stdin──▶ SCRIPT ──stdout──▶ Verdict
+
+``prepared/private/original`` holds the hidden files as the benchmark's own code wants them. A script that dies says
+that the submission can't be scored: the originals crash on some invalid files, and one file must not end a batch.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from sandmle.errors import EnvironmentProblem, InfraError
+from sandmle.eval.grading._fault import InvalidSubmission
+from sandmle.grades import GradeError
+from sandmle.record import Record, VersionedRecord
+from sandmle.settings import get_settings
+from sandmle.task import Task
+
+__all__ = ["ORIGINAL", "OriginalGrader", "Verdict", "read_original", "score_by_original"]
+
+ORIGINAL = "original.json"
+SECONDS = 600.0
+_LAST_LINES = 400
+Package = Literal["mle-bench", "mle-dojo"]
+_SETTINGS: Mapping[Package, str] = {"mle-bench": "mlebench_python", "mle-dojo": "mledojo_python"}
+SCRIPTS: dict[Package, str] = {}
+"""The program that each benchmark's interpreter runs, by its name."""
+
+
+class OriginalGrader(VersionedRecord):
+    """Which benchmark's code grades a task, and what it calls the task."""
+
+    package: Package
+    competition: str
+
+
+class Verdict(Record):
+    """What a script prints: a score, or the code of the fault and its detail."""
+
+    score: float | None = None
+    error: GradeError | None = None
+    detail: str = ""
+
+
+def read_original(task: Task) -> OriginalGrader | None:
+    """Which original grades ``task``; None where our own grader does.
+
+    Raises:
+        BadInput: the file that says so is broken.
+    """
+    path = task.provenance / ORIGINAL
+    return OriginalGrader.read(path) if path.is_file() else None
+
+
+def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> float:
+    """The score that the benchmark's own code gives the submission ``data``.
+
+    Raises:
+        InvalidSubmission: it gives none, or dies.
+        EnvironmentProblem: the benchmark is not installed where the settings say.
+        InfraError: its answer can't be read, or it takes longer than ``SECONDS``.
+    """
+    python = _interpreter(original.package)
+    with tempfile.TemporaryDirectory(prefix="sandmle-grade-") as scratch:
+        submission = Path(scratch) / "submission.csv"
+        submission.write_bytes(data)
+        request = {
+            "submission": str(submission),
+            "public": str(task.public),
+            "private": str(task.private / "original"),
+            "competition": original.competition,
+        }
+        printed = _run([str(python), "-c", SCRIPTS[original.package]], json.dumps(request), Path(scratch))
+    try:
+        verdict = Verdict.model_validate_json(printed.strip().rpartition("\n")[2])
+    except ValidationError as error:
+        raise InfraError(f"the grader of {original.package} printed no verdict: {printed[-_LAST_LINES:]}") from error
+    if verdict.score is None:
+        raise InvalidSubmission(verdict.error or GradeError.UNPARSABLE, verdict.detail)
+    return verdict.score
+
+
+def _interpreter(package: Package) -> Path:
+    name = _SETTINGS[package]
+    python: Path | None = getattr(get_settings(), name)
+    if python is None or not python.exists():
+        raise EnvironmentProblem(
+            f"{package} grades this task with its own code: install it in an environment of its own and set"
+            f" SANDMLE_{name.upper()} to that environment's python"
+        )
+    return python
+
+
+def _run(command: list[str], request: str, folder: Path) -> str:
+    """What ``command`` prints for ``request`` in the empty folder ``folder``."""
+    try:
+        done = subprocess.run(
+            command, input=request, capture_output=True, text=True, errors="replace", cwd=folder, timeout=SECONDS
+        )
+    except subprocess.TimeoutExpired as error:
+        raise InfraError(f"the original grader took longer than {SECONDS:g} s") from error
+    except OSError as error:
+        raise EnvironmentProblem(f"{command[0]}: {error.strerror}") from error
+    if done.returncode:
+        last = done.stderr.strip().rpartition("\n")[2][-_LAST_LINES:]
+        raise InvalidSubmission(GradeError.UNPARSABLE, f"the original grader ended with an error: {last}")
+    return done.stdout

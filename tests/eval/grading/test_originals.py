@@ -1,0 +1,74 @@
+"""Boards and a benchmark's own grader, which runs for real: as a script in another process."""
+
+import shutil
+import sys
+
+import pytest
+
+from sandmle.errors import EnvironmentProblem, InfraError
+from sandmle.eval.grading import grade_bytes, original
+from sandmle.eval.grading.boards import BOARDS, Boards
+from sandmle.eval.grading.original import ORIGINAL, OriginalGrader
+from sandmle.grades import GradeError
+from sandmle.settings import get_settings
+from sandmle.task import Task
+
+SCRIPT = """
+import json, sys
+request = json.load(sys.stdin)
+text = open(request["submission"]).read()
+print("some library says hello")
+if text == "die":
+    raise SystemExit("KeyError: 'id'")
+if text == "babble":
+    print("no verdict")
+elif text == "bad":
+    print(json.dumps({"error": "missing_rows", "detail": "ids differ"}))
+else:
+    print(json.dumps({"score": float(text)}))
+"""
+
+
+@pytest.fixture
+def task(tmp_path, tasks, monkeypatch):
+    """A copy of a task with a board, graded by a script of the benchmark."""
+    shutil.copytree(tasks["number"].root, tmp_path / "task")
+    provenance = tmp_path / "task" / "provenance"
+    provenance.mkdir(exist_ok=True)
+    (provenance / ORIGINAL).write_text(OriginalGrader(package="mle-bench", competition="toy").to_text())
+    (provenance / BOARDS).write_text(Boards(public=(0.1, 0.2, 0.3, 0.4), private=(0.1, 0.2)).to_text())
+    monkeypatch.setitem(original.SCRIPTS, "mle-bench", SCRIPT)
+    monkeypatch.setenv("SANDMLE_MLEBENCH_PYTHON", sys.executable)
+    get_settings.cache_clear()
+    yield Task.load(tmp_path / "task")
+    get_settings.cache_clear()
+
+
+def test_the_original_scores_and_the_boards_rank(task):
+    assert task.manifest.lower_is_better
+    report = grade_bytes(task, b"0.300001")
+    assert report.score == 0.300001
+    assert report.human_rank == pytest.approx((2 / 4 + 0) / 2)  # 0.30000 ties the public board's third team
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "says"),
+    [(b"die", GradeError.UNPARSABLE, "KeyError: 'id'"), (b"bad", GradeError.MISSING_ROWS, "ids differ")],
+)
+def test_what_the_original_refuses_is_invalid(task, text, code, says):
+    report = grade_bytes(task, text)
+    assert (report.score, report.error) == (None, code)
+    assert says in report.detail
+    assert report.human_rank is None
+
+
+def test_a_grader_that_babbles_is_our_own_fault(task):
+    with pytest.raises(InfraError, match="printed no verdict"):
+        grade_bytes(task, b"babble")
+
+
+def test_a_missing_benchmark_is_named(task, monkeypatch):
+    monkeypatch.delenv("SANDMLE_MLEBENCH_PYTHON")
+    get_settings.cache_clear()
+    with pytest.raises(EnvironmentProblem, match="SANDMLE_MLEBENCH_PYTHON"):
+        grade_bytes(task, b"0.1")
