@@ -218,6 +218,7 @@ class ConversationScaffold:
             usage=reply.usage,
             model_s=reply.seconds,
             tokens=reply.tokens,
+            weight_version=reply.weight_version,
         )
 
     def _ending(self, action: Action | None, update: Update, turns: int) -> Update:

@@ -61,6 +61,7 @@ class Reply(BaseModel):
     usage: Usage = Usage()
     seconds: float = 0.0
     tokens: TokenFields | None = None
+    weight_version: int | None = None
 
 
 class EpisodeState(BaseModel):
@@ -253,7 +254,8 @@ def _reply(answer: AIMessage, seconds: float) -> Reply:
     )
     fields = answer.additional_kwargs.get("token_fields")
     tokens = TokenFields.model_validate(fields) if fields else None
-    return Reply(text=text, usage=usage, seconds=seconds, tokens=tokens)
+    version = answer.additional_kwargs.get("weight_version")
+    return Reply(text=text, usage=usage, seconds=seconds, tokens=tokens, weight_version=version)
 
 
 def ended(status: EpisodeStatus, reason: str = "") -> Update:

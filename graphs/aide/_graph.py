@@ -178,6 +178,7 @@ def _turn(
     return Turn(
         index=len(state.turns),
         messages=(prompt,),
+        anew=True,
         reply=reply.text,
         action=action,
         format_ok=action is not None,
@@ -186,6 +187,7 @@ def _turn(
         usage=reply.usage,
         model_s=reply.seconds,
         tokens=reply.tokens,
+        weight_version=reply.weight_version,
     )
 
 

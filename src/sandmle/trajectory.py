@@ -119,6 +119,7 @@ class Turn(Record):
 
     Attributes:
         messages: the messages that are new in this turn's prompt.
+        anew: the prompt is ``messages`` alone; else it goes on from the turn before.
         action: None if the reply could not be parsed; then ``format_ok`` is False.
         observation: what the agent is told; holds no time, pid or host path.
         model_s: seconds spent in the model call.
@@ -126,6 +127,7 @@ class Turn(Record):
 
     index: int
     messages: tuple[Message, ...]
+    anew: bool = False
     reply: str
     action: Action | None
     format_ok: bool

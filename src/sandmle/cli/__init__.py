@@ -31,6 +31,7 @@ from sandmle.cli.show import show_command
 from sandmle.cli.split import split_command
 from sandmle.cli.suites import app as suites_app
 from sandmle.cli.synthesize import synthesize_command
+from sandmle.cli.train import serve_command, train_command
 from sandmle.cli.upload import upload_command
 from sandmle.errors import SandmleError
 
@@ -88,6 +89,8 @@ app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
 app.add_typer(export_app, name="export")
 app.command("upload")(upload_command)
+app.command("train")(train_command)
+app.command("serve")(serve_command)
 app.command("doctor")(doctor_command)
 
 

@@ -1,0 +1,160 @@
+"""A policy on disk: a folder as transformers and vLLM read it, and with it what a trainer needs to go on exactly.
+
+    FOLDER/config.json, model.safetensors, tokenizer.json, tokenizer_config.json     the policy
+    FOLDER/trainer.pt                                                                the optimizer's state
+    FOLDER/trainer.json                                                              where training stands
+
+There is no state of random generators to keep: every draw is made from the run's seed and the place where it is made.
+"""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from sandmle.agents.chat.tokens import ChatMarkup
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.files import disk_errors, publish_folder, write_text
+from sandmle.record import Record, VersionedRecord
+from sandmle.rl.tokenizers import FILE, FastTokenizer, load_tokenizer
+
+if TYPE_CHECKING:
+    import torch
+    from transformers import PreTrainedModel
+
+__all__ = ["PolicyWeights", "TinyModel", "TrainerState", "latest_checkpoint", "load_policy", "new_policy", "save"]
+
+CHAT_TEMPLATE = (
+    "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+class TinyModel(Record):
+    """The shape of a small policy of the Qwen3 architecture with random weights.
+
+    Attributes:
+        hidden: width; a multiple of ``heads``.
+        context: most positions.
+    """
+
+    hidden: int = 160
+    layers: int = 4
+    heads: int = 5
+    kv_heads: int = 5
+    feed_forward: int = 480
+    context: int = 4_096
+
+
+class TrainerState(VersionedRecord):
+    """Where training stands.
+
+    Attributes:
+        updates: made so far, which is the weight version.
+        groups: indices of groups drawn so far, those that were dropped included.
+    """
+
+    updates: int = 0
+    groups: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class PolicyWeights:
+    """A model with its tokenizer and its chat format."""
+
+    model: PreTrainedModel
+    tokenizer: FastTokenizer
+    renderer: ChatMarkup
+
+
+def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int) -> PolicyWeights:
+    """A policy with random weights, the same for the same seed."""
+    torch, transformers = _libraries()
+    config = transformers.Qwen3Config(
+        vocab_size=len(tokenizer),
+        hidden_size=shape.hidden,
+        num_hidden_layers=shape.layers,
+        num_attention_heads=shape.heads,
+        num_key_value_heads=shape.kv_heads,
+        head_dim=shape.hidden // shape.heads,
+        intermediate_size=shape.feed_forward,
+        max_position_embeddings=shape.context,
+        tie_word_embeddings=False,
+        bos_token_id=None,
+        eos_token_id=tokenizer.special("<|im_end|>"),
+        pad_token_id=tokenizer.pad,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = transformers.Qwen3ForCausalLM(config)
+    return PolicyWeights(model.eval(), tokenizer, ChatMarkup(tokenizer))
+
+
+def load_policy(folder: Path, *, device: str = "cpu", dtype: str = "float32") -> PolicyWeights:
+    """Read a policy's folder.
+
+    Args:
+        folder: with weights and ``tokenizer.json``.
+        device: such as ``cuda``.
+        dtype: such as ``bfloat16``.
+
+    Raises:
+        BadInput: the folder holds no policy, or one whose chat format is not ChatML.
+        EnvironmentProblem: the extra ``train`` is not installed.
+    """
+    torch, transformers = _libraries()
+    tokenizer = load_tokenizer(folder)
+    try:
+        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{folder}: no policy ({' '.join(str(error).split())[:200]})") from error
+    return PolicyWeights(model.to(device).eval(), tokenizer, ChatMarkup(tokenizer))
+
+
+def save(policy: PolicyWeights, folder: Path, state: TrainerState, optimizer: torch.optim.Optimizer | None) -> None:
+    """Write a checkpoint; it is there as a whole or not at all.
+
+    Raises:
+        EnvironmentProblem: the disk is full.
+    """
+    torch, _ = _libraries()
+    with disk_errors(folder):
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
+            inside = Path(scratch) / folder.name
+            policy.model.save_pretrained(inside)
+            policy.tokenizer.tokenizer.save(str(inside / FILE))
+            write_text(inside / "tokenizer_config.json", json.dumps(_tokenizer_config(), indent=2) + "\n")
+            if optimizer is not None:
+                torch.save(optimizer.state_dict(), inside / "trainer.pt")
+            write_text(inside / "trainer.json", state.to_text())
+            publish_folder(inside, folder)
+
+
+def latest_checkpoint(folder: Path) -> Path | None:
+    """The checkpoint ``step-N`` of the highest N in ``folder``."""
+    found = [each for each in folder.glob("step-*") if (each / "trainer.json").is_file()]
+    return max(found, default=None)
+
+
+def _tokenizer_config() -> dict[str, Any]:
+    return {
+        "tokenizer_class": "PreTrainedTokenizerFast",
+        "eos_token": "<|im_end|>",
+        "pad_token": "<|endoftext|>",
+        "chat_template": CHAT_TEMPLATE,
+    }
+
+
+def _libraries() -> tuple[Any, Any]:
+    """PyTorch and transformers."""
+    try:
+        import torch
+        import transformers
+    except ModuleNotFoundError as error:
+        raise EnvironmentProblem(f"{error.name} is not installed: pip install 'sandmle[train]'") from error
+    transformers.utils.logging.disable_progress_bar()
+    return torch, transformers

@@ -1,0 +1,162 @@
+"""``Decoder``: many sequences of different lengths, sampled token by token with one cache.
+
+Rows are padded on the left, so that all end in the same column; positions count real tokens, and the mask hides the
+padding. Joining rows widens the narrower cache on the left; when rows leave, columns that only pad are cut off.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from inspect import signature
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from sandmle.rl._torch import torch
+
+if TYPE_CHECKING:
+    from transformers import DynamicCache, PreTrainedModel
+
+__all__ = ["Decoder", "Wanted"]
+
+
+@dataclass(eq=False)
+class Wanted:
+    """A reply that is being sampled.
+
+    Attributes:
+        prompt: the ids before it.
+        stop: the id that ends it.
+        max_new_tokens: longest reply.
+        temperature: 0 takes the likeliest token.
+        rng: one number is drawn for each token.
+        ids: sampled so far; ``logprobs`` of each at temperature 1.
+    """
+
+    prompt: Sequence[int]
+    stop: int
+    max_new_tokens: int
+    temperature: float
+    rng: np.random.Generator
+    ids: list[int] = field(default_factory=list)
+    logprobs: list[float] = field(default_factory=list)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it ended, or is as long as it may be."""
+        return len(self.ids) >= self.max_new_tokens or bool(self.ids and self.ids[-1] == self.stop)
+
+
+class Decoder:
+    """A batch that sequences join and leave."""
+
+    def __init__(self, model: PreTrainedModel) -> None:
+        """A decoder for ``model``, which must take position ids and a cache, as all decoders of transformers do."""
+        self._model = model
+        taken = signature(model.forward).parameters
+        self._cache_name = "cache" if "cache" in taken else "past_key_values"
+        self._rows: list[Wanted] = []
+        self._cache: DynamicCache | None = None
+        self._present = torch.zeros((0, 0), dtype=torch.long, device=model.device)
+
+    def __len__(self) -> int:
+        """Sequences in the batch."""
+        return len(self._rows)
+
+    @torch.inference_mode()
+    def admit(self, wanted: Sequence[Wanted]) -> list[Wanted]:
+        """Read prompts and sample their first token; what is finished already."""
+        from transformers import DynamicCache
+
+        width = max(len(each.prompt) for each in wanted)
+        ids = torch.zeros((len(wanted), width), dtype=torch.long)
+        present = torch.zeros_like(ids)
+        for row, each in enumerate(wanted):
+            ids[row, width - len(each.prompt) :] = torch.tensor(each.prompt)
+            present[row, width - len(each.prompt) :] = 1
+        cache = DynamicCache()
+        present = present.to(self._model.device)
+        logits = self._forward(ids.to(self._model.device), present, cache)
+        self._join(list(wanted), cache, present)
+        _sample(logits, wanted)
+        return self._leave()
+
+    @torch.inference_mode()
+    def step(self) -> list[Wanted]:
+        """Sample one more token of every sequence; what is finished with it."""
+        last = torch.tensor([[each.ids[-1]] for each in self._rows], device=self._model.device)
+        self._present = torch.nn.functional.pad(self._present, (0, 1), value=1)
+        logits = self._forward(last, self._present, self._cache)
+        _sample(logits, self._rows)
+        return self._leave()
+
+    def drop(self, wanted: Wanted) -> None:
+        """Take a sequence out that nobody waits for any more."""
+        if wanted in self._rows:
+            self._keep([row for row, each in enumerate(self._rows) if each is not wanted])
+
+    def _forward(self, ids: torch.Tensor, present: torch.Tensor, cache: Any) -> torch.Tensor:  # noqa: ANN401 - lazy type
+        """Logits after the last column; shape (rows, vocabulary), float32."""
+        positions = (present.cumsum(-1) - 1).clamp(min=0)[:, -ids.shape[1] :]
+        out = self._model(
+            input_ids=ids,
+            attention_mask=present,
+            position_ids=positions,
+            use_cache=True,
+            logits_to_keep=1,
+            **{self._cache_name: cache},
+        )
+        logits: torch.Tensor = out.logits[:, -1].float()
+        return logits
+
+    def _join(self, wanted: list[Wanted], cache: DynamicCache, present: torch.Tensor) -> None:
+        if self._cache is None:
+            self._rows, self._cache, self._present = wanted, cache, present
+            return
+        width = max(self._present.shape[1], present.shape[1])
+        for ours, theirs in zip(self._cache.layers, cache.layers, strict=True):
+            ours.keys = torch.cat([_widen(ours.keys, width), _widen(theirs.keys, width)])
+            ours.values = torch.cat([_widen(ours.values, width), _widen(theirs.values, width)])
+        pads = [torch.nn.functional.pad(each, (width - each.shape[1], 0)) for each in (self._present, present)]
+        self._present = torch.cat(pads)
+        self._rows += wanted
+
+    def _leave(self) -> list[Wanted]:
+        finished = [each for each in self._rows if each.finished]
+        if finished:
+            self._keep([row for row, each in enumerate(self._rows) if not each.finished])
+        return finished
+
+    def _keep(self, rows: list[int]) -> None:
+        self._rows = [self._rows[row] for row in rows]
+        if not rows or self._cache is None:
+            self._cache, self._present = None, self._present[:0, :0]
+            return
+        kept = torch.tensor(rows, device=self._present.device)
+        self._present = self._present[kept]
+        first = int(self._present.argmax(dim=1).min())
+        self._present = self._present[:, first:]
+        for layer in self._cache.layers:
+            layer.keys, layer.values = layer.keys[kept, :, first:], layer.values[kept, :, first:]
+
+
+def _widen(states: torch.Tensor, width: int) -> torch.Tensor:
+    """Keys or values of shape (rows, heads, columns, size), padded on the left to ``width`` columns."""
+    return torch.nn.functional.pad(states, (0, 0, width - states.shape[2], 0))
+
+
+def _sample(logits: torch.Tensor, wanted: Sequence[Wanted]) -> None:
+    """Add one token to each sequence: the inverse of its cumulative distribution at one uniform number."""
+    logprobs = torch.log_softmax(logits, dim=-1)
+    warm = torch.tensor([each.temperature or 1.0 for each in wanted], device=logits.device)
+    cumulated = torch.softmax(logits.double() / warm[:, None], dim=-1).cumsum(-1)
+    draws = torch.tensor([each.rng.random() for each in wanted], dtype=torch.float64, device=logits.device)
+    drawn = torch.searchsorted(cumulated, (draws * cumulated[:, -1])[:, None], right=True)[:, 0]
+    drawn = drawn.clamp(max=logits.shape[1] - 1)
+    greedy = torch.tensor([each.temperature == 0 for each in wanted], device=logits.device)
+    tokens = torch.where(greedy, logits.argmax(dim=-1), drawn)
+    found = logprobs.gather(1, tokens[:, None])[:, 0]
+    for each, token, logprob in zip(wanted, tokens.tolist(), found.tolist(), strict=True):
+        each.ids.append(token)
+        each.logprobs.append(logprob)

@@ -1,0 +1,138 @@
+"""``Learner``: a model and its optimizer; turns examples into one gradient step.
+
+    rows ──imitate──▶ likelihood of demonstrations (SFT)
+    examples ──improve──▶ policy loss (GRPO and its kin)
+
+Both add up micro-batches, each divided by the totals of the whole batch, and then step once. Logits are computed only
+where a token of the loss mask is predicted, in float32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from sandmle.rl._torch import Tensor, torch
+from sandmle.rl.batches import Batch, Totals, micro_batches
+from sandmle.rl.checkpoints import PolicyWeights
+from sandmle.rl.losses.policy import LossInputs, policy_loss
+from sandmle.rl.losses.settings import LossSettings
+from sandmle.rl.trainer._settings import OptimizerSettings
+from sandmle.rl.types import Example, Row
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel
+
+__all__ = ["Learner", "Metrics", "token_logprobs"]
+
+Metrics = dict[str, float]
+
+
+class Learner:
+    """The one that changes a policy's weights."""
+
+    def __init__(self, policy: PolicyWeights, settings: OptimizerSettings) -> None:
+        """A learner whose optimizer has yet seen nothing."""
+        self._policy = policy
+        self._settings = settings
+        if settings.gradient_checkpointing:
+            policy.model.gradient_checkpointing_enable()
+        self.optimizer = torch.optim.AdamW(
+            [each for each in policy.model.parameters() if each.requires_grad],
+            lr=settings.learning_rate,
+            betas=settings.betas,
+            weight_decay=settings.weight_decay,
+        )
+
+    def imitate(self, rows: Sequence[Row], *, rate: float = 1.0) -> Metrics:
+        """One step towards the tokens in the rows' loss mask; the loss is their mean negative log-likelihood in nats.
+
+        Args:
+            rows: at least one with a token in its mask.
+            rate: factor on the learning rate.
+        """
+        examples = [Example(row, np.zeros(len(row))) for row in rows]
+        totals = Totals.of(examples)
+
+        def loss(batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+            new, _ = token_logprobs(self._policy.model, batch)
+            mask = torch.from_numpy(batch.mask).to(new.device)
+            nll = -torch.where(mask, new, 0.0).sum() / totals.tokens
+            return nll, {"nll": nll.detach()}
+
+        return self._step(examples, loss, rate)
+
+    def improve(self, examples: Sequence[Example], settings: LossSettings, *, rate: float = 1.0) -> Metrics:
+        """One step of policy gradient; the metrics are those of ``sandmle.rl.losses.policy``.
+
+        Args:
+            examples: at least one with a token in its mask.
+            settings: of the loss.
+            rate: factor on the learning rate.
+        """
+        totals = Totals.of(examples)
+
+        def loss(batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
+            new, entropy = token_logprobs(self._policy.model, batch)
+            found = policy_loss(
+                LossInputs(
+                    new=new,
+                    old=new.detach(),
+                    sampler=_like(batch.sampler_logprobs, new),
+                    advantages=_like(batch.advantages, new),
+                    mask=torch.from_numpy(batch.mask).to(new.device),
+                    entropy=entropy,
+                ),
+                settings,
+                totals,
+            )
+            return found.loss, dict(found.metrics)
+
+        return self._step(examples, loss, rate)
+
+    def _step(
+        self, examples: Sequence[Example], loss: Callable[[Batch], tuple[Tensor, dict[str, Tensor]]], rate: float
+    ) -> Metrics:
+        model, settings = self._policy.model, self._settings
+        metrics: Metrics = {}
+        model.train()
+        pad = self._policy.tokenizer.pad
+        for batch in micro_batches(examples, max_tokens=settings.micro_batch_tokens, pad_id=pad):
+            part, found = loss(batch)
+            part.backward()  # type: ignore[no-untyped-call]
+            metrics = {name: metrics.get(name, 0.0) + float(value) for name, value in found.items()}
+        norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
+        for group in self.optimizer.param_groups:
+            group["lr"] = settings.learning_rate * rate
+        self.optimizer.step()
+        self.optimizer.zero_grad(set_to_none=True)
+        model.eval()
+        return {**metrics, "grad_norm": float(norm)}
+
+
+def token_logprobs(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor]:
+    """The log-probability of each token of the loss mask, and the entropy of what it was drawn from.
+
+    Returns:
+        Two float32 tensors of shape (rows, width), 0 outside the mask; the second has no gradient.
+    """
+    device = model.device
+    ids, present = torch.from_numpy(batch.token_ids).to(device), torch.from_numpy(batch.present).to(device)
+    predicted = torch.from_numpy(batch.mask).to(device)[:, 1:]
+    hidden = model.base_model(input_ids=ids, attention_mask=present.long(), use_cache=False).last_hidden_state
+    logits = model.get_output_embeddings()(hidden[:, :-1][predicted]).float()
+    logprobs = torch.log_softmax(logits, dim=-1)
+    chosen = logprobs.gather(1, ids[:, 1:][predicted][:, None])[:, 0]
+    with torch.no_grad():
+        entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
+    shape = predicted.shape
+    found = torch.zeros(shape, device=device).masked_scatter(predicted, chosen)
+    spread = torch.zeros(shape, device=device).masked_scatter(predicted, entropies)
+    widen = torch.nn.functional.pad
+    return widen(found, (1, 0)), widen(spread, (1, 0))
+
+
+def _like(values: np.ndarray, tensor: Tensor) -> Tensor:
+    return torch.from_numpy(values).to(tensor)

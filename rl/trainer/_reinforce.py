@@ -1,0 +1,114 @@
+"""Reinforcement: play groups, learn from them, and write down enough to go on exactly.
+
+Order on disk: the update's rows, then (every so many updates) the checkpoint, then the line of metrics. What lies
+beyond the checkpoint that a resumed run starts from is cut off first, and made again the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from sandmle.rl.batches import make_examples
+from sandmle.rl.checkpoints import PolicyWeights, TrainerState, save
+from sandmle.rl.engine.local import LocalEngine
+from sandmle.rl.rollouts import Player
+from sandmle.rl.rounds import take_rounds
+from sandmle.rl.stream import GroupStream, Taken
+from sandmle.rl.trainer._imitate import scaled_rate
+from sandmle.rl.trainer._learner import Learner, Metrics
+from sandmle.rl.trainer._settings import GrpoSettings
+from sandmle.rl.trainer._tokens import write_rows
+
+__all__ = ["Reinforcement"]
+
+
+@dataclass
+class Reinforcement:
+    """A training with rewards, from ``state`` on."""
+
+    policy: PolicyWeights
+    learner: Learner
+    engine: LocalEngine
+    player: Player
+    settings: GrpoSettings
+    state: TrainerState
+    out: Path
+
+    async def updates(self) -> AsyncIterator[Metrics]:
+        """Make the updates that are missing; one metrics record each."""
+        source = self._rounds() if self.settings.batching == "lockstep" else self._stream()
+        async for taken, rolled, seconds in source:
+            yield await self._update(taken, rolled, seconds)
+
+    async def _rounds(self) -> AsyncIterator[tuple[Taken, int, float]]:
+        estimator, settings = self.settings.make_estimator(), self.settings
+        while self.state.updates < settings.updates:
+            started = time.monotonic()
+            taken, rolled = await take_rounds(
+                self.player.group,
+                estimator,
+                settings.groups,
+                batch=settings.batch,
+                version=self.state.updates,
+                first=self.state.groups,
+            )
+            yield taken, rolled, time.monotonic() - started
+
+    async def _stream(self) -> AsyncIterator[tuple[Taken, int, float]]:
+        settings = self.settings
+        stream = GroupStream(
+            self.player.group,
+            settings.make_estimator(),
+            settings.groups,
+            batch=settings.batch,
+            version=self.state.updates,
+            first=self.state.groups,
+        )
+        async with stream:
+            while self.state.updates < settings.updates:
+                started = time.monotonic()
+                taken = await stream.take()
+                yield taken, stream.next_index, time.monotonic() - started
+                stream.advance()
+
+    async def _update(self, taken: Taken, rolled: int, waited: float) -> Metrics:
+        started = time.monotonic()
+        estimator, number = self.settings.make_estimator(), self.state.updates + 1
+        examples = [each for group in taken.groups for each in make_examples(group, estimator)]
+        learnt: Metrics = {}
+        write_rows(self.out, number, taken.groups)
+        if any(example.row.mask.any() for example in examples):
+            rate = scaled_rate(self.settings.optimizer, number - 1, self.settings.updates)
+            async with self.engine.updating():
+                learnt = self.learner.improve(examples, self.settings.loss, rate=rate)
+        self.state = TrainerState(updates=number, groups=rolled)
+        self.engine.weight_version = number
+        if number % self.settings.checkpoint_every == 0 or number == self.settings.updates:
+            save(self.policy, self.out / "checkpoints" / f"step-{number:06d}", self.state, self.learner.optimizer)
+        return {
+            "update": number,
+            **_tallied(taken),
+            "rows": len(examples),
+            "tokens": sum(int(example.row.mask.sum()) for example in examples),
+            **learnt,
+            "rollout_s": waited,
+            "update_s": time.monotonic() - started,
+        }
+
+
+def _tallied(taken: Taken) -> Metrics:
+    tally = taken.tally
+    return {
+        "reward": tally.mean_reward if tally.mean_reward is not None else float("nan"),
+        "groups": tally.groups,
+        "groups_kept": tally.kept,
+        "groups_single": tally.single,
+        "groups_equal": tally.equal,
+        "rollouts": tally.counted,
+        "rollouts_masked": sum(tally.masked.values()),
+        "rollouts_cut": tally.cut,
+        "rows_stale": tally.stale_rows,
+    }

@@ -1,0 +1,172 @@
+"""``TrainSettings``: a training config, as TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, ValidationError, field_validator
+
+from sandmle.errors import BadInput
+from sandmle.record import Record, first_problem, sha256_json
+from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
+from sandmle.rl.checkpoints import TinyModel
+from sandmle.rl.engine import Batching
+from sandmle.rl.groups import GroupSettings
+from sandmle.rl.losses import LossSettings
+from sandmle.rl.rollouts import RolloutSettings
+
+__all__ = ["GrpoSettings", "ModelSettings", "OptimizerSettings", "SftSettings", "TrainSettings", "bundled_configs"]
+
+
+class OptimizerSettings(Record):
+    """AdamW and how a batch is cut.
+
+    Attributes:
+        learning_rate: the highest one.
+        warmup: share of the steps in which it rises from 0.
+        decay: whether it then falls along a cosine to a tenth.
+        max_grad_norm: longer gradients are shortened to it.
+        micro_batch_tokens: cells of one forward pass, padding included.
+        gradient_checkpointing: recompute activations, for less memory.
+    """
+
+    learning_rate: Annotated[float, Field(gt=0)] = 1e-6
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    decay: bool = False
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: Annotated[float, Field(ge=0)] = 0.0
+    max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
+    micro_batch_tokens: Annotated[int, Field(gt=0)] = 16_384
+    gradient_checkpointing: bool = False
+
+
+class ModelSettings(Record):
+    """Where the policy comes from.
+
+    Attributes:
+        path: a folder as transformers reads it; None makes a tiny policy with random weights and a tokenizer of its
+            own, trained on the demonstrations.
+        tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has.
+        device: such as ``cpu`` or ``cuda``.
+        dtype: of the weights.
+    """
+
+    path: Path | None = None
+    tiny: TinyModel = TinyModel()
+    vocabulary: Annotated[int, Field(ge=300)] = 1_024
+    device: str = "cpu"
+    dtype: str = "float32"
+
+
+class SftSettings(Record):
+    """Learning from demonstrations.
+
+    Attributes:
+        runs: run folders of ``sandmle eval`` whose episodes are learnt from.
+        min_reward: episodes below it are left out, as are masked and leaked ones.
+        max_tokens: longer rows are left out.
+        learn_failed_steps: learn replies whose code failed.
+        batch: rows a step.
+    """
+
+    runs: tuple[Path, ...] = ()
+    epochs: Annotated[int, Field(ge=1)] = 4
+    batch: Annotated[int, Field(ge=1)] = 16
+    min_reward: Annotated[float, Field(ge=0, le=1)] = 0.0
+    max_tokens: Annotated[int, Field(gt=0)] = 4_096
+    learn_failed_steps: bool = True
+    optimizer: OptimizerSettings = OptimizerSettings(learning_rate=3e-3, warmup=0.03, decay=True)
+
+
+class GrpoSettings(Record):
+    """Learning from rewards.
+
+    Attributes:
+        updates: in all.
+        batch: groups an update.
+        checkpoint_every: updates between two checkpoints; the last one is always kept.
+    """
+
+    updates: Annotated[int, Field(ge=1)] = 30
+    batch: Annotated[int, Field(ge=1)] = 8
+    estimator: dict[str, Any] = Field(default_factory=lambda: {"name": "grpo"})
+    loss: LossSettings = LossSettings()
+    groups: GroupSettings = GroupSettings()
+    rollouts: RolloutSettings = RolloutSettings()
+    optimizer: OptimizerSettings = OptimizerSettings()
+    batching: Batching = "continuous"
+    max_batch: Annotated[int, Field(ge=1)] = 64
+    checkpoint_every: Annotated[int, Field(ge=1)] = 10
+
+    @field_validator("estimator")
+    @classmethod
+    def _estimator_exists(cls, value: dict[str, Any]) -> dict[str, Any]:
+        if value.get("name") not in estimator_names():
+            raise ValueError(f"name must be one of {', '.join(estimator_names())}")
+        return value
+
+    def make_estimator(self) -> Estimator:
+        """The estimator that ``estimator`` describes.
+
+        Raises:
+            BadInput: one of its settings is unknown or wrong.
+        """
+        return make_estimator(self.estimator)
+
+
+class TrainSettings(Record):
+    """One training: where the policy comes from, what it imitates, what it is rewarded for.
+
+    Attributes:
+        tasks: folder of the tasks to train on.
+        sft: None leaves the policy as it is.
+        grpo: None stops after the imitation.
+        threads: of PyTorch; with 1, and in lockstep, a run can be repeated to the last bit.
+    """
+
+    seed: Annotated[int, Field(ge=0)] = 0
+    tasks: Path | None = None
+    model: ModelSettings = ModelSettings()
+    sft: SftSettings | None = None
+    grpo: GrpoSettings | None = None
+    threads: Annotated[int, Field(ge=1)] = 1
+
+    @property
+    def identity(self) -> str:
+        """Hex hash of all settings but the number of updates, which may grow."""
+        plain = self.model_dump(mode="json")
+        if plain["grpo"]:
+            del plain["grpo"]["updates"]
+        return sha256_json(plain)
+
+    @classmethod
+    def load(cls, name: str) -> Self:
+        """Read a config by its path, or by the name of a bundled one; paths in it are relative to the working folder.
+
+        Raises:
+            BadInput: there is none, it is no TOML, or a value can't be used; names it.
+        """
+        try:
+            return cls.model_validate(tomllib.loads(_text(name)))
+        except ValidationError as error:
+            raise BadInput(f"{name}: {first_problem(error)}") from error
+        except ValueError as error:
+            raise BadInput(f"{name}: no TOML ({error})") from error
+
+
+def bundled_configs() -> tuple[str, ...]:
+    """The names of the configs that come with sandmle."""
+    folder = files("sandmle.rl").joinpath("configs")
+    return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
+
+
+def _text(name: str) -> str:
+    if name in bundled_configs():
+        return files("sandmle.rl").joinpath("configs", f"{name}.toml").read_text(encoding="utf-8")
+    path = Path(name)
+    if not path.is_file():
+        raise BadInput(f"{name}: neither a file nor one of the bundled configs: {', '.join(bundled_configs())}")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,192 @@
+"""``atrain``: a whole training, from settings to a policy; the same call goes on from where it was stopped."""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Literal
+
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.files import disk_errors, folder_lock, write_text
+from sandmle.record import VersionedRecord
+from sandmle.rl._torch import torch
+from sandmle.rl.checkpoints import (
+    PolicyWeights,
+    TrainerState,
+    latest_checkpoint,
+    load_policy,
+    new_policy,
+    save,
+)
+from sandmle.rl.engine.local import LocalEngine
+from sandmle.rl.rollouts import Player
+from sandmle.rl.tokenizers import train_tokenizer
+from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
+from sandmle.rl.trainer._learner import Learner, Metrics
+from sandmle.rl.trainer._metrics import MetricsLog
+from sandmle.rl.trainer._reinforce import Reinforcement
+from sandmle.rl.trainer._settings import GrpoSettings, SftSettings, TrainSettings
+from sandmle.sandboxes import LocalBackend
+from sandmle.settings import get_settings
+from sandmle.task import Task, load_tasks
+from sandmle.trajectory import Episode
+
+__all__ = ["StepDone", "TrainingRecord", "atrain"]
+
+_LIBRARIES = ("sandmle", "torch", "transformers", "tokenizers", "numpy")
+
+
+class TrainingRecord(VersionedRecord):
+    """``train.json``: what was asked, on which tasks (content hash by id), with which libraries."""
+
+    settings: TrainSettings
+    tasks: dict[str, str]
+    versions: dict[str, str]
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """One step of a phase is made and on disk; ``total`` of them make the phase."""
+
+    phase: Literal["sft", "grpo"]
+    number: int
+    total: int
+    metrics: Metrics
+
+
+OnStep = Callable[[StepDone], None]
+
+
+async def atrain(
+    settings: TrainSettings, out: Path, *, on_step: OnStep = lambda _: None, allow_unisolated: bool = False
+) -> Path:
+    """Train, or go on training, into the folder ``out``.
+
+    Args:
+        settings: what to do.
+        out: new, or the folder of the same training; the number of updates may have grown.
+        on_step: called in the event loop after each step; must return quickly.
+        allow_unisolated: run the policy's code even where this machine offers no isolation.
+
+    Returns:
+        The folder of the trained policy.
+
+    Raises:
+        BadInput: a config that can't work, or ``out`` holds another training or is in use.
+        EnvironmentProblem: no isolation, disk full, or the extra ``train`` is missing.
+    """
+    torch.set_num_threads(settings.threads)
+    tasks = load_tasks(settings.tasks) if settings.tasks else []
+    _refuse_impossible(settings, tasks)
+    with disk_errors(out), folder_lock(out):
+        _settle(out, settings, tasks)
+        policy = _imitated(settings, out, on_step)
+        if settings.grpo is not None:
+            policy = await _reinforced(policy, settings, settings.grpo, tasks, out, on_step, allow_unisolated)
+        save(policy, out / "policy", TrainerState(updates=settings.grpo.updates if settings.grpo else 0), None)
+    return out / "policy"
+
+
+def _refuse_impossible(settings: TrainSettings, tasks: list[Task]) -> None:
+    if settings.sft is None and settings.grpo is None:
+        raise BadInput("the config has neither [sft] nor [grpo]: nothing to do")
+    if settings.model.path is None and settings.sft is None:
+        raise BadInput("model.path is not set, and without [sft] a new policy has nothing to learn its tokens from")
+    if settings.grpo is not None and not tasks:
+        raise BadInput("[grpo] needs tasks: set `tasks` to a folder of `sandmle synthesize`")
+
+
+def _settle(out: Path, settings: TrainSettings, tasks: list[Task]) -> None:
+    """Write ``train.json``, or see that the one there is of the same training."""
+    path = out / "train.json"
+    asked = TrainingRecord(
+        settings=settings,
+        tasks={task.id: task.manifest.content_hash for task in tasks},
+        versions={"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
+    )
+    if path.exists():
+        known = TrainingRecord.read(path)
+        if known.tasks != asked.tasks:
+            raise BadInput(f"{out}: holds a training on other tasks; choose another folder for --out")
+        if known.settings.identity != settings.identity:
+            raise BadInput(f"{out}: holds a training with other settings; choose another folder for --out")
+    elif any(not each.name.startswith(".") for each in out.iterdir()):
+        raise BadInput(f"{out}: holds no training but other files; choose an empty or a new folder for --out")
+    write_text(path, asked.to_text())
+
+
+def _imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeights:
+    """The policy after imitation; read back where that is done already."""
+    model = settings.model
+    if settings.sft is None:
+        assert model.path is not None
+        return load_policy(model.path, device=model.device, dtype=model.dtype)
+    if not (out / "sft" / "trainer.json").exists():
+        _imitate(settings, settings.sft, out, on_step)
+    return load_policy(out / "sft", device=model.device, dtype=model.dtype)
+
+
+def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
+    model, episodes = settings.model, list(read_episodes(sft.runs, sft.min_reward))
+    if model.path is not None:
+        policy = load_policy(model.path, device=model.device, dtype=model.dtype)
+    else:
+        policy = new_policy(model.tiny, train_tokenizer(_texts(episodes), model.vocabulary), settings.seed)
+    rows = rows_of(episodes, policy.renderer, sft).rows
+    learner = Learner(policy, sft.optimizer)
+    with MetricsLog(out, "sft", "step", keep=0) as log:
+        for metrics in imitate(learner, rows, sft, settings.seed):
+            log.add(metrics)
+            on_step(StepDone("sft", int(metrics["step"]), int(metrics["steps"]), metrics))
+    save(policy, out / "sft", TrainerState(), None)
+
+
+def _texts(episodes: list[Episode]) -> Iterator[str]:
+    for turn in (turn for episode in episodes for turn in episode.turns):
+        yield from (message.content for message in turn.messages)
+        yield turn.reply
+
+
+async def _reinforced(
+    policy: PolicyWeights,
+    settings: TrainSettings,
+    grpo: GrpoSettings,
+    tasks: list[Task],
+    out: Path,
+    on_step: OnStep,
+    allow_unisolated: bool,
+) -> PolicyWeights:
+    state, last = TrainerState(), latest_checkpoint(out / "checkpoints")
+    if last is not None:
+        policy = load_policy(last, device=settings.model.device, dtype=settings.model.dtype)
+        state = TrainerState.read(last / "trainer.json")
+    learner = Learner(policy, grpo.optimizer)
+    if last is not None:
+        learner.optimizer.load_state_dict(torch.load(last / "trainer.pt", weights_only=True))
+    engine = LocalEngine(policy.model, seed=settings.seed, batching=grpo.batching, max_batch=grpo.max_batch)
+    engine.weight_version = state.updates
+    backend = _backend(allow_unisolated)
+    try:
+        player = Player("train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed)
+        run = Reinforcement(policy, learner, engine, player, grpo, state, out)
+        with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
+            async for metrics in run.updates():
+                log.add(metrics)
+                on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
+    finally:
+        await backend.aclose()
+    return policy
+
+
+def _backend(allow_unisolated: bool) -> LocalBackend:
+    allowed = allow_unisolated or get_settings().allow_unisolated
+    backend = LocalBackend(allow_unisolated=allowed, python=get_settings().python)
+    if backend.capabilities.tier == "D" and not allowed:
+        raise EnvironmentProblem(
+            f"this machine can't isolate the policy's code ({backend.capabilities.detail}); use another machine, or"
+            " accept the risk with --allow-unisolated"
+        )
+    return backend

@@ -1,0 +1,75 @@
+"""``sandmle train`` and ``sandmle serve``: make a policy better, and let others use it."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from sandmle.rl.trainer.training import StepDone
+
+__all__ = ["serve_command", "train_command"]
+
+_SHOWN = ("nll", "reward", "groups_kept", "groups", "rollouts_masked", "entropy", "grad_norm", "rollout_s", "update_s")
+
+
+def train_command(
+    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config.")],
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The training's folder; resumed where unfinished.")],
+    tasks: Annotated[
+        Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
+    ] = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="In place of the config's.")] = None,
+    updates: Annotated[int | None, typer.Option("--updates", help="In place of the config's; may grow later.")] = None,
+    allow_unisolated: Annotated[
+        bool, typer.Option("--allow-unisolated", help="Run the policy's code even where nothing shuts it in.")
+    ] = False,
+) -> None:
+    """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
+    from sandmle.errors import BadInput
+    from sandmle.rl.trainer import TrainSettings
+    from sandmle.rl.trainer.training import atrain
+
+    settings = TrainSettings.load(config)
+    given: dict[str, object] = {name: value for name, value in (("tasks", tasks), ("seed", seed)) if value is not None}
+    if updates is not None:
+        if settings.grpo is None:
+            raise BadInput(f"--updates: {config} has no [grpo]")
+        given["grpo"] = settings.grpo.model_copy(update={"updates": updates})
+    try:
+        policy = asyncio.run(
+            atrain(settings.model_copy(update=given), out, on_step=_show, allow_unisolated=allow_unisolated)
+        )
+    except KeyboardInterrupt:
+        typer.echo(f"stopped; the same command goes on from the last checkpoint in {out}", err=True)
+        gc.freeze()
+        raise typer.Exit(130) from None
+    typer.echo(f"{policy}: the trained policy; `sandmle serve {policy}` lets scaffolds use it")
+
+
+def _show(step: StepDone) -> None:
+    shown = " · ".join(f"{name} {step.metrics[name]:.4g}" for name in _SHOWN if name in step.metrics)
+    typer.echo(f"[{step.phase} {step.number}/{step.total}] {shown}", err=True)
+
+
+def serve_command(
+    policy: Annotated[
+        Path, typer.Argument(metavar="POLICY", help="A policy's folder, such as DIR/policy of a training.")
+    ],
+    host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen at.")] = 8000,
+    device: Annotated[str, typer.Option("--device", help="cpu, or such as cuda.")] = "cpu",
+    dtype: Annotated[str, typer.Option("--dtype", help="Of the weights: float32, bfloat16.")] = "float32",
+    seed: Annotated[int, typer.Option("--seed", help="Root of every random draw.")] = 0,
+) -> None:
+    """Serve a policy as an OpenAI-compatible endpoint with token ids and log-probabilities."""
+    from sandmle.rl.checkpoints import load_policy
+    from sandmle.rl.serve import serve
+
+    loaded = load_policy(policy, device=device, dtype=dtype)
+    typer.echo(f"http://{host}:{port}/v1: try `sandmle eval --model openai:policy --base-url http://{host}:{port}/v1`")
+    serve(loaded, "policy", host=host, port=port, seed=seed)

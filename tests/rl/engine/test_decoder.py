@@ -1,0 +1,126 @@
+"""The decoder against one full forward pass for each token, and the engine around it."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch", reason="needs the extra train")
+transformers = pytest.importorskip("transformers", reason="needs the extra train")
+
+from sandmle.agents.chat.tokens import SamplingSettings  # noqa: E402
+from sandmle.rl.engine.decoder import Decoder, Wanted  # noqa: E402
+from sandmle.rl.engine.local import LocalEngine  # noqa: E402
+
+STOP = 5
+
+
+@pytest.fixture(scope="module")
+def model():
+    """A tiny Qwen3 with random weights, wide enough that its choices differ."""
+    torch.manual_seed(0)
+    torch.set_num_threads(1)
+    config = transformers.Qwen3Config(
+        vocab_size=64,
+        hidden_size=32,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        head_dim=8,
+        intermediate_size=64,
+        max_position_embeddings=512,
+        initializer_range=0.4,
+    )
+    return transformers.Qwen3ForCausalLM(config).eval()
+
+
+def wanted(seed, prompt, *, temperature=1.0, tokens=24):
+    return Wanted(prompt, STOP, tokens, temperature, np.random.default_rng(seed))
+
+
+def alone(model, seed, prompt, *, temperature=1.0, tokens=24):
+    """The reference: no cache, no padding, the whole sequence again for each token."""
+    rng, ids, logprobs = np.random.default_rng(seed), list(prompt), []
+    while len(logprobs) < tokens and (not logprobs or ids[-1] != STOP):
+        with torch.inference_mode():
+            logits = model(torch.tensor([ids])).logits[0, -1]
+        scaled = torch.log_softmax(logits.double() / (temperature or 1.0), -1).exp().cumsum(-1)
+        draw = rng.random()
+        token = int((scaled <= draw * scaled[-1]).sum()) if temperature else int(logits.argmax())
+        logprobs.append(float(torch.log_softmax(logits, -1)[token]))
+        ids.append(token)
+    return ids[len(prompt) :], logprobs
+
+
+PROMPTS = [[7, 8, 9], [10], [11, 12, 13, 14, 15, 16, 17, 18], [20, 21], [30, 31, 32, 33, 34]]
+
+
+@pytest.mark.parametrize("temperature", [1.0, 0.0, 0.7])
+def test_joining_and_leaving_changes_no_sequence(model, temperature):
+    decoder = Decoder(model)
+    sequences = [wanted(seed, prompt, temperature=temperature) for seed, prompt in enumerate(PROMPTS)]
+    finished = decoder.admit(sequences[:2])
+    for _ in range(3):
+        finished += decoder.step()
+    finished += decoder.admit(sequences[2:4])
+    for _ in range(5):
+        finished += decoder.step()
+    finished += decoder.admit(sequences[4:])
+    while len(decoder):
+        finished += decoder.step()
+    assert sorted(map(id, finished)) == sorted(map(id, sequences))
+    for seed, each in enumerate(sequences):
+        ids, logprobs = alone(model, seed, PROMPTS[seed], temperature=temperature)
+        assert each.ids == ids
+        assert each.logprobs == pytest.approx(logprobs, abs=1e-5)
+
+
+def test_a_dropped_sequence_leaves_the_others_alone(model):
+    decoder = Decoder(model)
+    kept, gone = wanted(0, PROMPTS[0]), wanted(1, PROMPTS[2])
+    decoder.admit([kept, gone])
+    decoder.drop(gone)
+    while len(decoder):
+        decoder.step()
+    assert kept.ids == alone(model, 0, PROMPTS[0])[0]
+
+
+@pytest.mark.parametrize("batching", ["lockstep", "continuous"])
+async def test_the_engine_gives_every_call_its_own_draws(model, batching):
+    async def play(engine, name):
+        with engine.player():
+            settings = SamplingSettings(max_new_tokens=12)
+            first = await engine.sample((7, 8, 9), settings, STOP, key=f"{name}/1")
+            second = await engine.sample((7, 8, 9, *first.ids, 10), settings, STOP, key=f"{name}/2")
+            return first, second
+
+    async def run(names):
+        engine = LocalEngine(model, seed=3, batching=batching, max_batch=2)
+        return dict(zip(names, await asyncio.gather(*(play(engine, name) for name in names)), strict=True))
+
+    every, few = await run(["a", "b", "c", "d", "e"]), await run(["c", "a"])
+    assert [sample.ids for sample in every["c"]] == [sample.ids for sample in few["c"]]
+    assert len({samples[0].ids for samples in every.values()}) > 1
+    assert all(sample.weight_version == 0 for samples in every.values() for sample in samples)
+
+
+async def test_whoever_leaves_is_not_waited_for(model):
+    engine = LocalEngine(model, seed=0, batching="lockstep")
+    settings = SamplingSettings(max_new_tokens=4)
+
+    async def leave_early():
+        with engine.player():
+            await asyncio.sleep(0)
+
+    async def stay():
+        with engine.player():
+            return await engine.sample((7,), settings, STOP, key="stay")
+
+    left, sample = await asyncio.gather(leave_early(), stay())
+    assert left is None
+    assert sample.ids
+    with engine.player():
+        call = asyncio.create_task(engine.sample((7,), settings, STOP, key="cancelled"))
+        await asyncio.sleep(0)
+        call.cancel()
+        assert (await engine.sample((7,), settings, STOP, key="stay")).ids == sample.ids

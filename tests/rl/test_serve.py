@@ -1,0 +1,116 @@
+"""The server through the client that evaluations use, over a real socket."""
+
+import asyncio
+import threading
+
+import httpx
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra train")
+pytest.importorskip("transformers", reason="needs the extra train")
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra train")
+
+from sandmle.agents.chat import ContextOverflow  # noqa: E402
+from sandmle.agents.chat.openai import endpoint_model  # noqa: E402
+from sandmle.rl.checkpoints import TinyModel, new_policy  # noqa: E402
+from sandmle.rl.serve import make_app  # noqa: E402
+from sandmle.rl.tokenizers import train_tokenizer  # noqa: E402
+
+
+@pytest.fixture(scope="module")
+def policy():
+    shape = TinyModel(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=64, context=256)
+    return new_policy(shape, train_tokenizer(["some words to learn from"] * 3, 300), seed=0)
+
+
+@pytest.fixture(scope="module")
+def url(policy):
+    server = uvicorn.Server(uvicorn.Config(make_app(policy, "tiny"), port=0, log_level="error"))
+    ready = threading.Event()
+    started = server.startup
+
+    async def startup(sockets=None):
+        await started(sockets=sockets)
+        ready.set()
+
+    server.startup = startup
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    assert ready.wait(30)
+    port = server.servers[0].sockets[0].getsockname()[1]
+    yield f"http://127.0.0.1:{port}"
+    server.should_exit = True
+    thread.join()
+
+
+def ask(url, **body):
+    return httpx.post(f"{url}/v1/chat/completions", json={"messages": [{"role": "user", "content": "hi"}], **body})
+
+
+async def test_our_client_gets_text_and_tokens(url, policy):
+    body = {"return_token_ids": True, "logprobs": True, "seed": 3}
+    model = endpoint_model("tiny", base_url=f"{url}/v1", api_key="x", max_tokens=5, extra_body=body)
+    reply = await model.ainvoke("hi")
+    fields = reply.additional_kwargs["token_fields"]
+    assert policy.renderer.text(fields["completion_ids"]) == reply.text
+    assert fields["prompt_ids"][-1] == policy.renderer.prompt_end()[-1]
+    assert len(fields["logprobs"]) == len(fields["completion_ids"]) <= 5
+    assert all(logprob <= 0 for logprob in fields["logprobs"])
+
+
+def test_a_seed_fixes_the_reply_and_no_seed_does_not(url):
+    def text(**body):
+        return ask(url, max_tokens=12, **body).json()["choices"][0]["message"]["content"]
+
+    assert text(seed=1) == text(seed=1)
+    assert len({text() for _ in range(4)}) > 1
+
+
+def test_completions_take_token_ids_and_give_the_same_as_chat(url, policy):
+    chat = ask(url, seed=5, max_tokens=6, return_token_ids=True).json()
+    prompt = chat["prompt_token_ids"]
+    asked = {"prompt": prompt, "seed": 5, "max_tokens": 6, "return_token_ids": True, "logprobs": 1}
+    plain = httpx.post(f"{url}/v1/completions", json=asked).json()["choices"][0]
+    assert plain["token_ids"] == chat["choices"][0]["token_ids"]
+    assert len(plain["logprobs"]["token_logprobs"]) == len(plain["token_ids"])
+
+
+async def test_requests_at_once_are_answered_each(url):
+    async with httpx.AsyncClient() as client:
+        message = [{"role": "user", "content": "hi"}]
+        bodies = [{"messages": message, "max_tokens": 8, "seed": seed} for seed in range(8)]
+        asked = [client.post(f"{url}/v1/chat/completions", json=body) for body in bodies]
+        texts = [(await each).json()["choices"][0]["message"]["content"] for each in asked]
+        together = await asyncio.gather(*(client.post(f"{url}/v1/chat/completions", json=body) for body in bodies))
+    assert [each.json()["choices"][0]["message"]["content"] for each in together] == texts
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"messages": []}, "messages"),
+        ({"temperature": -1}, "temperature"),
+        ({"n": 2}, "n"),
+        ({"stream": True}, "stream"),
+        ({"messages": [{"role": "user", "content": "x" * 9_000}]}, "maximum context length"),
+    ],
+)
+def test_what_can_not_be_served_is_a_400(url, body, says):
+    reply = ask(url, **body)
+    assert reply.status_code == 400
+    assert says in reply.json()["error"]["message"]
+
+
+def test_a_body_that_is_no_json_is_a_400(url):
+    assert httpx.post(f"{url}/v1/chat/completions", content=b"{").status_code == 400
+
+
+async def test_a_prompt_that_is_too_long_ends_an_episode_not_the_run(url):
+    model = endpoint_model("tiny", base_url=f"{url}/v1", api_key="x")
+    with pytest.raises(ContextOverflow):
+        await model.ainvoke("x" * 9_000)
+
+
+def test_models_and_health(url):
+    assert httpx.get(f"{url}/v1/models").json()["data"][0] == {"id": "tiny", "object": "model", "max_model_len": 256}
+    assert httpx.get(f"{url}/health").json()["status"] == "ok"

@@ -1,0 +1,146 @@
+"""A whole training of a very small policy: real demonstrations, real sandboxes, real updates."""
+
+import asyncio
+import json
+
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra train")
+pytest.importorskip("transformers", reason="needs the extra train")
+
+from sandmle.agents.chat.tokens import SamplingSettings
+from sandmle.api import aevaluate
+from sandmle.errors import BadInput
+from sandmle.rl.checkpoints import TinyModel, load_policy
+from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.trainer import (
+    GrpoSettings,
+    ModelSettings,
+    OptimizerSettings,
+    SftSettings,
+    TrainSettings,
+    bundled_configs,
+)
+from sandmle.rl.trainer.training import atrain
+from sandmle.seeds import get_seed, materialize
+
+TIMES = {"rollout_s", "update_s"}
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    """A task, and episodes of a scripted policy on it."""
+    root = tmp_path_factory.mktemp("training")
+    materialize(get_seed("iris"), root / "tasks")
+    suite, models = f"synthetic:{root / 'tasks'}", ["scripted:dummy"]
+    asyncio.run(aevaluate(suite=suite, models=models, out=root / "run", repeats=2, allow_unisolated=True))
+    return root
+
+
+def settings(inputs, updates):
+    return TrainSettings(
+        tasks=inputs / "tasks",
+        model=ModelSettings(
+            tiny=TinyModel(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=64, context=8192), vocabulary=400
+        ),
+        sft=SftSettings(
+            runs=(inputs / "run",), epochs=1, batch=2, max_tokens=8192, optimizer=OptimizerSettings(learning_rate=1e-2)
+        ),
+        grpo=GrpoSettings(
+            updates=updates,
+            batch=2,
+            groups={"flat": "keep", "refills": 0},
+            rollouts=RolloutSettings(group=2, turns=2, sampling=SamplingSettings(max_new_tokens=12, max_tokens=8192)),
+            optimizer=OptimizerSettings(learning_rate=1e-3),
+            batching="lockstep",
+            checkpoint_every=1,
+        ),
+    )
+
+
+def train(settings, out):
+    steps = []
+    asyncio.run(atrain(settings, out, on_step=steps.append, allow_unisolated=True))
+    return steps
+
+
+def lines(out):
+    kept = [json.loads(line) for line in (out / "metrics-grpo.jsonl").read_text().splitlines()]
+    return [{name: value for name, value in line.items() if name not in TIMES} for line in kept]
+
+
+def weights(out):
+    return (out / "policy" / "model.safetensors").read_bytes()
+
+
+@pytest.fixture(scope="module")
+def unbroken(inputs, tmp_path_factory):
+    out = tmp_path_factory.mktemp("unbroken")
+    return out, train(settings(inputs, 2), out)
+
+
+def test_both_phases_run_and_leave_a_policy(unbroken):
+    out, steps = unbroken
+    assert [(step.phase, step.number) for step in steps] == [("sft", 1), ("grpo", 1), ("grpo", 2)]
+    assert load_policy(out / "policy").renderer.stop > 0
+    assert len(list((out / "tokens").glob("part-*.parquet"))) == 2
+
+
+def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path):
+    train(settings(inputs, 1), tmp_path)
+    (tmp_path / "metrics-grpo.jsonl").open("a").write('{"update": 2, "reward": 9}\n{"cut o')
+    steps = train(settings(inputs, 2), tmp_path)
+    assert [(step.phase, step.number) for step in steps] == [("grpo", 2)]
+    assert lines(tmp_path) == lines(unbroken[0])
+    assert weights(tmp_path) == weights(unbroken[0])
+
+
+def test_sampler_and_trainer_agree(unbroken):
+    assert all(abs(line["sampler_kl"]) < 1e-4 for line in lines(unbroken[0]))
+    assert all(line["sampler_kl_k3"] < 1e-6 for line in lines(unbroken[0]))
+
+
+def test_another_training_is_refused(inputs, unbroken):
+    other = settings(inputs, 2).model_copy(update={"seed": 1})
+    with pytest.raises(BadInput, match="other settings"):
+        train(other, unbroken[0])
+
+
+def test_every_bundled_config_loads():
+    assert bundled_configs()
+    for name in bundled_configs():
+        TrainSettings.load(name)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("seed = -1", "seed"),
+        ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of grpo"),
+        ("nonsense = 1", "nonsense"),
+        ("= broken", "no TOML"),
+    ],
+)
+def test_a_wrong_config_is_explained_in_one_line(tmp_path, text, says):
+    path = tmp_path / "config.toml"
+    path.write_text(text)
+    with pytest.raises(BadInput, match=says):
+        TrainSettings.load(str(path))
+
+
+def test_a_config_that_is_not_there_lists_those_that_are():
+    with pytest.raises(BadInput, match="tiny-cpu"):
+        TrainSettings.load("no-such-config")
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({}, "nothing to do"),
+        ({"grpo": GrpoSettings()}, "model.path is not set"),
+        ({"sft": SftSettings()}, "nothing|no"),
+    ],
+)
+def test_a_training_that_can_not_work_is_refused_at_once(tmp_path, given, says):
+    with pytest.raises(BadInput, match=says):
+        train(TrainSettings(**given), tmp_path / "out")
