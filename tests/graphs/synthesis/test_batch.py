@@ -64,6 +64,7 @@ def unbroken(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_it_ends_in_the_same_bytes(unbroken: Path, tmp_path: Path) -> None:
     for events in (3, 5):
         subprocess_killed_after(tmp_path, events)
@@ -153,6 +154,7 @@ async def test_two_processes_never_write_to_one_folder(tmp_path: Path) -> None:
         await make(tmp_path)
 
 
+@pytest.mark.slow
 async def test_a_deleted_task_is_made_again(unbroken: Path, tmp_path: Path) -> None:
     out = tmp_path / "copy"
     shutil.copytree(unbroken, out)
