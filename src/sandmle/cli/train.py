@@ -32,9 +32,10 @@ def train_command(
     """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
     from sandmle.errors import BadInput
     from sandmle.rl.trainer import TrainSettings
-    from sandmle.rl.trainer.training import atrain
 
     settings = TrainSettings.load(config)
+    from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
+
     given: dict[str, object] = {name: value for name, value in (("tasks", tasks), ("seed", seed)) if value is not None}
     if updates is not None:
         if settings.grpo is None:
