@@ -8,7 +8,7 @@ from sandmle.agents._board import board_position, task_board
 from sandmle.eval.grading import invalid_report
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import TIERS, Task
-from sandmle.trajectory import Protocol
+from sandmle.trajectory import Chosen, Protocol
 
 __all__ = ["SCORE_CALLS", "SUBMISSION", "Attempt", "Submissions"]
 
@@ -33,6 +33,9 @@ class Attempt:
 class Submissions:
     """The attempts of one episode.
 
+    Attributes:
+        turn: 0-based index of the turn under way; kept up by whoever asks the model.
+
     Args:
         task: the task.
         protocol: see docs/design.md, section 6b.
@@ -44,23 +47,42 @@ class Submissions:
 
     def __init__(self, task: Task, protocol: Protocol, score_calls: int = SCORE_CALLS) -> None:
         self.score_calls_left = score_calls
+        self.turn = 0
         self._manifest = task.manifest
         self._protocol: Protocol = protocol
         self._board = task_board(task) if protocol == "dojo" else ()
         self._latest: Attempt | None = None
         self._scored: Attempt | None = None
         self._archive: list[Attempt] = []
+        self._choices: list[tuple[int, Attempt]] = []
 
     @property
     def archive(self) -> tuple[Attempt, ...]:
         """The valid attempts, in the order of their steps, and at their end those that were submitted again."""
         return tuple(self._archive)
 
+    @property
+    def history(self) -> tuple[Chosen, ...]:
+        """The submissions that counted, at most one a turn: had the episode ended after a turn, the last until then."""
+        return tuple(
+            Chosen(turn=turn, score=attempt.report.score, medal=attempt.report.medal)
+            for turn, attempt in self._choices
+            if attempt.report.score is not None
+        )
+
     def add(self, attempt: Attempt) -> None:
         """Keep an attempt; archive it if it is valid."""
         self._latest = attempt
         if attempt.report.valid:
             self._archive.append(attempt)
+            self._note_choice()
+
+    def _note_choice(self) -> None:
+        chosen, choices = self.selected(), self._choices
+        if choices and choices[-1][0] == self.turn:
+            choices.pop()
+        if chosen is not None and not (choices and choices[-1][1] is chosen):
+            choices.append((self.turn, chosen))
 
     def submit_again(self, step: int) -> None:
         """Make the valid submission of the 0-based ``step`` the last one: the agent's own choice among its own.
@@ -83,6 +105,7 @@ class Submissions:
             return f"[submission: invalid, {GradeError.MISSING.value}]"
         if self._latest.report.valid:
             self._scored = self._latest
+            self._note_choice()
         return self._verdict(self._latest.report)
 
     def validity(self) -> str:

@@ -20,7 +20,8 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
-from sandmle.agents.context import CHARS_PER_TOKEN, Conversation, fit, respond
+from sandmle.agents.chat import ContextOverflow
+from sandmle.agents.context import CHARS_PER_TOKEN, Conversation, estimate_tokens, fit, respond
 from sandmle.agents.observation import escape_control, plain_text
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.errors import InfraError
@@ -36,6 +37,7 @@ from sandmle.graphs.episode import (
     ended,
     live,
     open_episode,
+    shrunk,
 )
 from sandmle.graphs.parsing import FormatFault
 from sandmle.graphs.scaffold import Budget, Outcome
@@ -149,26 +151,20 @@ class ConversationScaffold:
         return await open_episode(state, runtime, self._manner.carry_out, look)
 
     async def _think(self, state: ConversationState, runtime: Context) -> Update:
-        """Fit the conversation into the budget and call the model."""
+        """Fit the conversation into the budget and call the model; into less where the endpoint says it is too long."""
         bound = await live(state, runtime, self._manner.carry_out)
-        budget, shown = bound.budget.prompt_tokens, self._conversation(state)
+        shown, room, rate = self._conversation(state), state.room or bound.budget.prompt_tokens, state.chars_per_token
         keep = state.remembered.index(state.submission_turn) if state.submission_turn in state.remembered else None
-        fitted = fit(shown, budget, keep=keep, chars_per_token=state.chars_per_token)
-        if fitted is None:
-            reason = f"the prompt doesn't fit {budget} tokens however much is left out"
-            return ended(EpisodeStatus.TOKEN_BUDGET, reason)
-        lasting = len(state.remembered)
-        dropped: Update = {
-            "dropped_observations": min(fitted.dropped_observations, lasting),
-            "dropped_replies": tuple(sorted(place for place in fitted.dropped_replies if place < lasting)),
-        }
-        reply = await ask(bound, fitted.messages)
-        if isinstance(reply, dict):
-            return dropped | reply
-        update: Update = {"reply": reply}
-        if reply.usage.prompt_tokens:
-            update["chars_per_token"] = sum(len(each.content) for each in fitted.messages) / reply.usage.prompt_tokens
-        return dropped | update
+        while (fitted := fit(shown, room, keep=keep, chars_per_token=rate)) is not None:
+            try:
+                reply = await ask(bound, fitted.messages)
+            except ContextOverflow:
+                shown, room = fitted, shrunk(estimate_tokens(fitted.messages, rate))
+            else:
+                learned = {"room": room} if room < bound.budget.prompt_tokens else {}
+                return learned | _thought(state, fitted, reply)
+        reason = f"the prompt doesn't fit {room} tokens however much is left out"
+        return ended(EpisodeStatus.TOKEN_BUDGET, reason)
 
     def _conversation(self, state: ConversationState) -> Conversation:
         """The messages so far, less what was left out; faults since the last action are always shown."""
@@ -235,6 +231,20 @@ class ConversationScaffold:
     async def _finish(self, state: ConversationState, runtime: Context) -> Update:
         """Close and grade the session, where the graph opened it."""
         return await close_episode(state, runtime, self._manner.carry_out)
+
+
+def _thought(state: ConversationState, fitted: Conversation, reply: Reply | Update) -> Update:
+    """What the model said, or how the episode ended, and what the prompt left out: that stays out."""
+    lasting = len(state.remembered)
+    update: Update = {
+        "dropped_observations": min(fitted.dropped_observations, lasting),
+        "dropped_replies": tuple(sorted(place for place in fitted.dropped_replies if place < lasting)),
+    }
+    if isinstance(reply, dict):
+        return update | reply
+    if reply.usage.prompt_tokens:
+        update["chars_per_token"] = sum(len(each.content) for each in fitted.messages) / reply.usage.prompt_tokens
+    return update | {"reply": reply}
 
 
 def _after_think(state: ConversationState) -> Literal["act", "finish"]:

@@ -10,7 +10,6 @@ Two ways to run a scaffold's graph:
 from __future__ import annotations
 
 import asyncio
-import time
 import uuid
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +23,11 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
-from sandmle.agents.chat import ContextOverflow, ModelTimeout, make_policy
+from sandmle.agents.chat import ModelTimeout, make_policy
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.errors import BadInput, InfraError
 from sandmle.grades import GradeReport
+from sandmle.graphs.clock import Clock
 from sandmle.graphs.scaffold import Budget
 from sandmle.sandboxes import LocalBackend
 from sandmle.settings import get_settings
@@ -46,6 +46,7 @@ __all__ = [
     "ended",
     "live",
     "open_episode",
+    "shrunk",
 ]
 
 Update = dict[str, Any]
@@ -71,6 +72,7 @@ class EpisodeState(BaseModel):
         session_key: names the session that the graph opened itself; empty where the runner owns it.
         turns: the finished turns.
         status: how the episode ended, None while it runs; ``reason`` says more in words.
+        room: tokens of a prompt that the endpoint takes, where it has refused one within the budget as too long.
         grade: set at the end, only where the graph opened the session itself.
     """
 
@@ -78,6 +80,7 @@ class EpisodeState(BaseModel):
     turns: tuple[Turn, ...] = ()
     status: EpisodeStatus | None = None
     reason: str = ""
+    room: int | None = None
     grade: GradeReport | None = None
 
 
@@ -87,19 +90,19 @@ class Live:
 
     Attributes:
         recorder: receives every turn when it is finished.
-        started: a monotonic clock's reading.
+        clock: of the episode.
     """
 
     model: BaseChatModel
     session: AgentSession
     budget: Budget
     recorder: list[Turn] = field(default_factory=list)
-    started: float = field(default_factory=time.monotonic)
+    clock: Clock = field(default_factory=Clock)
 
     @property
     def seconds_left(self) -> float:
         """Seconds until the episode's wall budget is spent."""
-        return self.budget.wall_seconds - (time.monotonic() - self.started)
+        return self.budget.wall_seconds - self.clock.seconds
 
 
 class ScaffoldContext(BaseModel):
@@ -219,23 +222,32 @@ async def abandon(state: EpisodeState) -> None:
 
 
 async def ask(bound: Live, messages: Sequence[Message]) -> Reply | Update:
-    """The model's reply, or the update with which the episode ends."""
-    left = bound.seconds_left
+    """The model's reply, or the update with which the episode ends.
+
+    Raises:
+        ContextOverflow: the endpoint says that the prompt is too long.
+    """
+    bound.session.submissions.turn = len(bound.recorder)
+    left, used, started = bound.seconds_left, sum(turn.usage.tokens for turn in bound.recorder), bound.clock.seconds
     if left <= 0:
         return _out_of_time(bound)
-    started = time.monotonic()
+    if bound.budget.tokens is not None and used >= bound.budget.tokens:
+        return ended(EpisodeStatus.TOKEN_BUDGET, f"the episode used {used} of its {bound.budget.tokens} tokens")
     try:
-        async with asyncio.timeout(min(left, bound.budget.model_seconds)):
+        async with bound.clock.within(min(left, bound.budget.model_seconds)):
             answer = await bound.model.ainvoke([_MESSAGE_TYPES[each.role](each.content) for each in messages])
     except (TimeoutError, ModelTimeout):
         if bound.seconds_left <= 0:
             return _out_of_time(bound)
         return ended(EpisodeStatus.MODEL_TIMEOUT, f"no reply within {bound.budget.model_seconds:g} s")
-    except ContextOverflow as error:
-        return ended(EpisodeStatus.TOKEN_BUDGET, str(error))
     except InfraError as error:
         return ended(EpisodeStatus.INFRA_ERROR, str(error))
-    return _reply(answer, time.monotonic() - started)
+    return _reply(answer, bound.clock.seconds - started)
+
+
+def shrunk(tokens: int) -> int:
+    """The room to try next where an endpoint refused a prompt of so many tokens as too long."""
+    return tokens * 7 // 8
 
 
 def _out_of_time(bound: Live) -> Update:

@@ -46,13 +46,16 @@ class Budget:
         turns: model calls, format repairs included.
         step_seconds: wall seconds of one run of code; the runner opens the session with it.
         prompt_tokens: tokens of one prompt, as far as they can be told without the model's tokenizer.
+        tokens: of all prompts and replies together as the endpoint counts them, looked at before each call; None for no
+            limit.
         wall_seconds: seconds of the whole episode, looked at before each turn; a running step is let finish.
-        model_seconds: seconds of one model call, retries included.
+        model_seconds: seconds of one model call, retries included. Neither counts waiting for the endpoint's pace.
     """
 
     turns: int = 20
     step_seconds: float = 90.0
     prompt_tokens: int = 32_768
+    tokens: int | None = None
     wall_seconds: float = 3_600.0
     model_seconds: float = 600.0
 
@@ -63,7 +66,7 @@ class Budget:
             BadInput: a value is not positive.
         """
         for name, value in vars(self).items():
-            if not value > 0:
+            if value is not None and not value > 0:
                 raise BadInput(f"budget: {name} must be positive, not {value}")
 
     @classmethod

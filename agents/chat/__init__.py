@@ -5,6 +5,16 @@ are LangChain chat models, so a scaffold does not know which one it drives.
 """
 
 from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout, RateLimited
+from sandmle.agents.chat._pace import Pace, while_waiting
 from sandmle.agents.chat._policy import Policy, make_policy, policy_names
 
-__all__ = ["ContextOverflow", "ModelTimeout", "Policy", "RateLimited", "make_policy", "policy_names"]
+__all__ = [
+    "ContextOverflow",
+    "ModelTimeout",
+    "Pace",
+    "Policy",
+    "RateLimited",
+    "make_policy",
+    "policy_names",
+    "while_waiting",
+]

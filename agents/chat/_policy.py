@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from langchain_core.language_models import BaseChatModel
 
+from sandmle.agents.chat._pace import Pace
 from sandmle.errors import BadInput
 from sandmle.task import Task
 
@@ -41,6 +42,7 @@ def make_policy(
     base_url: str | None = None,
     api_key: str | None = None,
     temperature: float | None = None,
+    pace: Pace | None = None,
     task: Task | None = None,
     seed: int = 0,
 ) -> Policy:
@@ -54,6 +56,7 @@ def make_policy(
             settings', else OpenAI's own.
         api_key: the endpoint's key; None for the settings'. An endpoint given by its address may need none.
         temperature: None for the endpoint's own default.
+        pace: the endpoint's, shared by all models there; None for one without limits of our own.
         task: the task that a privileged policy is handed.
         seed: random state of a scripted policy's code. It is not sent to endpoints, which would answer all repeats of
             an episode alike.
@@ -66,7 +69,8 @@ def make_policy(
     if kind == "openai" and rest:
         from sandmle.agents.chat.openai import endpoint_model
 
-        return Policy(name, endpoint_model(rest, base_url=base_url, api_key=api_key, temperature=temperature))
+        model = endpoint_model(rest, base_url=base_url, api_key=api_key, temperature=temperature, pace=pace)
+        return Policy(name, model)
     if kind == "scripted":
         from sandmle.agents.chat.scripted import get_scripted
 

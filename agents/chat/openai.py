@@ -7,7 +7,8 @@
 - failures come in three kinds: ``ModelTimeout`` and other ``InfraError`` (after the client's own retries with
   exponential backoff on 408, 409, 429, 5xx and lost connections), ``ContextOverflow``, and ``EnvironmentProblem``
   where the user must act (refused key, unknown model);
-- its HTTP client is its own, so models can be used on several event loops, one after the other.
+- its HTTP client is its own, so models can be used on several event loops, one after the other, and every request of it
+  keeps the pace of the endpoint.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout, RateLimited
+from sandmle.agents.chat._pace import MAX_PAUSE_S, Pace, asked_to_wait
 from sandmle.errors import EnvironmentProblem, InfraError
 from sandmle.settings import get_settings
 
@@ -83,7 +85,7 @@ class EndpointChat(ChatOpenAI):
         if isinstance(error, openai.RateLimitError) and error.code == "insufficient_quota":
             return EnvironmentProblem(f"{self._where}: the account has no money left ({_brief(error)})")
         if isinstance(error, openai.RateLimitError):
-            return RateLimited(f"{self._where}: {_brief(error)}", _asked_to_wait(error))
+            return self._busy(error)
         if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
             return EnvironmentProblem(f"{self._where}: the key was refused; check OPENAI_API_KEY ({_brief(error)})")
         if isinstance(error, openai.NotFoundError):
@@ -91,6 +93,14 @@ class EndpointChat(ChatOpenAI):
         if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(str(error)):
             return ContextOverflow(f"{self._where}: the prompt is longer than the model's context")
         return InfraError(f"{self._where}: {_brief(error)}")
+
+    def _busy(self, error: openai.RateLimitError) -> Exception:
+        wait_s = asked_to_wait(error.response.headers)
+        if wait_s is not None and wait_s > MAX_PAUSE_S:
+            return EnvironmentProblem(
+                f"{self._where}: asks to wait {wait_s:.0f} s; run the same command again after that"
+            )
+        return RateLimited(f"{self._where}: {_brief(error)}", wait_s)
 
 
 def endpoint_model(
@@ -102,6 +112,7 @@ def endpoint_model(
     max_retries: int = MAX_RETRIES,
     timeout: float | None = None,
     max_tokens: int | None = None,
+    pace: Pace | None = None,
     extra_body: Mapping[str, Any] | None = None,
 ) -> EndpointChat:
     """The chat model ``name`` behind an endpoint.
@@ -114,6 +125,7 @@ def endpoint_model(
         max_retries: of the client, for one call.
         timeout: seconds of one request; None for ``REQUEST_SECONDS``.
         max_tokens: of one reply; None for the endpoint's own limit.
+        pace: see ``make_policy``.
         extra_body: further fields of each request.
 
     Raises:
@@ -135,7 +147,7 @@ def endpoint_model(
         timeout=timeout or REQUEST_SECONDS,
         max_completion_tokens=max_tokens,
         extra_body=dict(extra_body or {}) or None,
-        http_async_client=openai.DefaultAsyncHttpxClient(),
+        http_async_client=openai.DefaultAsyncHttpxClient(event_hooks=(pace or Pace()).hooks),
         use_responses_api=False,
     )
 
@@ -143,15 +155,6 @@ def endpoint_model(
 def _brief(error: Exception) -> str:
     """An error in one line of at most 200 characters."""
     return " ".join(f"{type(error).__name__}: {error}".split())[:200]
-
-
-def _asked_to_wait(error: openai.RateLimitError) -> float | None:
-    """Seconds that the endpoint asks to wait."""
-    milliseconds, seconds = (error.response.headers.get(name) for name in ("retry-after-ms", "retry-after"))
-    try:
-        return float(milliseconds) / 1000 if milliseconds else float(seconds) if seconds else None
-    except ValueError:  # a date: the client's own delays do
-        return None
 
 
 def _token_fields(raw: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage
 
-from sandmle.agents.chat import RateLimited
+from sandmle.agents.chat import Pace, RateLimited
 from sandmle.agents.llm._cache import Reply, ReplyCache, Sample, call_key
 from sandmle.agents.llm._ledger import Ledger, LedgerLine, Spending
 from sandmle.agents.llm._settings import ModelSettings, TeamSettings
@@ -109,8 +109,6 @@ class _Line:
         self._model = model
         self._chat: BaseChatModel | None = None
         self._free = asyncio.Semaphore(model.at_once)
-        self._next = 0.0
-        self._turn = asyncio.Lock()
 
     async def ask(self, messages: Sequence[BaseMessage], key: str) -> tuple[Reply, int]:
         """The reply and how many requests it took."""
@@ -118,7 +116,6 @@ class _Line:
         for number in range(1, self._model.tries + 1):
             try:
                 async with self._free:
-                    await self._wait_for_rate()
                     return _read(await self._connected().ainvoke(list(messages))), number
             except InfraError as error:
                 if number == self._model.tries:
@@ -127,14 +124,6 @@ class _Line:
                 delay = min(self._model.first_delay_s * 2 ** (number - 1), MAX_DELAY_S)
                 await asyncio.sleep(max(asked, delay * jitter.uniform(0.5, 1.0)))
         raise AssertionError("a loop over tries ends in it")
-
-    async def _wait_for_rate(self) -> None:
-        if self._model.requests_per_minute is None:
-            return
-        async with self._turn:
-            now = time.monotonic()
-            await asyncio.sleep(max(self._next - now, 0.0))
-            self._next = max(self._next, now) + 60.0 / self._model.requests_per_minute
 
     def _connected(self) -> BaseChatModel:
         if self._chat is None:
@@ -149,6 +138,7 @@ class _Line:
                 max_retries=0,
                 timeout=model.timeout_s,
                 max_tokens=model.max_tokens,
+                pace=Pace(model.requests_per_minute),
                 extra_body=model.extra_body,
             )
         return self._chat

@@ -12,10 +12,9 @@ from sandmle.agents.llm._cache import Reply, Sample
 from sandmle.agents.llm._settings import ModelSettings, TeamSettings
 from sandmle.errors import EnvironmentProblem
 from sandmle.record import Record
+from sandmle.trajectory import Usage
 
 __all__ = ["Ledger", "LedgerLine", "Spending"]
-
-MILLION = 1_000_000
 
 
 class Spending(Record):
@@ -33,8 +32,8 @@ class Spending(Record):
     @classmethod
     def of(cls, reply: Reply, model: ModelSettings) -> Spending:
         """What one reply cost."""
-        money = reply.prompt_tokens * model.input_price + reply.completion_tokens * model.output_price
-        return cls(calls=1, tokens=reply.prompt_tokens + reply.completion_tokens, money=money / MILLION)
+        usage = Usage(prompt_tokens=reply.prompt_tokens, completion_tokens=reply.completion_tokens)
+        return cls(calls=1, tokens=usage.tokens, money=model.price.of(usage))
 
 
 class LedgerLine(Record):

@@ -25,6 +25,7 @@ from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.prompts import load_prompt
 from sandmle.record import Record, first_problem
 from sandmle.settings import get_settings
+from sandmle.trajectory import Price
 
 __all__ = ["PRESETS", "ModelSettings", "TeamSettings", "parse_team"]
 
@@ -65,6 +66,11 @@ class ModelSettings(Record):
     input_price: Annotated[float, Field(ge=0)] = 0.0
     output_price: Annotated[float, Field(ge=0)] = 0.0
     extra_body: Mapping[str, Any] = Field(default_factory=dict)
+
+    @property
+    def price(self) -> Price:
+        """Of its tokens."""
+        return Price(input=self.input_price, output=self.output_price)
 
     def shaping(self) -> dict[str, Any]:
         """What decides on the words of a reply."""

@@ -119,6 +119,7 @@ def _result(plan: EpisodePlan, policy: Policy, played: _Try) -> EpisodeResult:
         grade=grade,
         reward=score_episode(formats, grade, plan.weights) if counts else None,
         pruned=outcome.pruned,
+        history=session.submissions.history if session and counts else (),
         leaked=session is not None and session.leaked,
         wall_s=played.wall_s,
     )

@@ -8,7 +8,17 @@ from pydantic import Field
 
 from sandmle.grades import GradeReport
 from sandmle.record import Record, VersionedRecord
-from sandmle.trajectory import MASKED_STATUSES, Episode, EpisodeStatus, IsolationTier, Protocol, Reward
+from sandmle.trajectory import (
+    MASKED_STATUSES,
+    Chosen,
+    Episode,
+    EpisodeStatus,
+    IsolationTier,
+    Price,
+    Protocol,
+    Reward,
+    Usage,
+)
 
 __all__ = ["EpisodeSummary", "Timing", "summarize_episode"]
 
@@ -32,6 +42,15 @@ class Timing(Record):
     overhead_s: Seconds = 0.0
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
+
+    @property
+    def tokens(self) -> int:
+        """Of prompts and replies together."""
+        return self.prompt_tokens + self.completion_tokens
+
+    def cost(self, price: Price) -> float:
+        """The money that the tokens cost."""
+        return price.of(Usage(prompt_tokens=self.prompt_tokens, completion_tokens=self.completion_tokens))
 
 
 class EpisodeSummary(VersionedRecord):
@@ -62,6 +81,7 @@ class EpisodeSummary(VersionedRecord):
     grade: GradeReport | None
     reward: Reward | None
     pruned: Count
+    history: tuple[Chosen, ...] = ()
     leaked: bool
     timing: Timing
 

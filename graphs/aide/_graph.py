@@ -11,7 +11,9 @@ from langchain_core.language_models import BaseChatModel
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 
+from sandmle.agents.chat import ContextOverflow
 from sandmle.agents.chat.scripted import profile_script
+from sandmle.agents.context import estimate_tokens
 from sandmle.agents.session import AgentSession, ToolResult
 from sandmle.errors import InfraError
 from sandmle.graphs.aide._journal import Journal, Node
@@ -29,6 +31,7 @@ from sandmle.graphs.episode import (
     ended,
     live,
     open_episode,
+    shrunk,
 )
 from sandmle.graphs.parsing import FormatFault
 from sandmle.graphs.scaffold import Budget, Outcome, register
@@ -88,10 +91,10 @@ async def write(state: AideState, runtime: Context) -> Update:
     """Ask for a plan and a script, and run the script."""
     bound = await live(state, runtime, carry_out)
     prompt, left_out = await write_prompt(state, bound)
-    if not fits(prompt, bound) and state.parent is not None:
+    if not fits(prompt, state, bound) and state.parent is not None:
         state = state.model_copy(update={"parent": None})  # what it would mend or improve is too long: draft instead
         prompt, left_out = await write_prompt(state, bound)
-    reply = await _asked(prompt, bound)
+    reply = await _asked(prompt, state, bound)
     if isinstance(reply, dict):
         return reply
     solution = read_solution(reply.text)
@@ -102,16 +105,21 @@ async def write(state: AideState, runtime: Context) -> Update:
         result = await carry_out(bound.session, state.turns, action)
     except InfraError as error:
         return _turned(state, bound, _turn(state, prompt, reply, action)) | ended(EpisodeStatus.INFRA_ERROR, str(error))
+    _choose(journal_of(state, bound), bound)
     turn = _turn(state, prompt, reply, action, result)
     update: Update = {"faults": 0, "pruned": max(state.pruned, left_out)}
     return _turned(state, bound, turn) | update | {"pending": _run_node(state, bound, solution, run, result)}
 
 
-async def _asked(prompt: Message, bound: Live) -> Reply | Update:
-    """The reply to a prompt that fits the budget, or the update with which the episode ends."""
-    if not fits(prompt, bound):
-        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {bound.budget.prompt_tokens} tokens")
-    reply = await ask(bound, [prompt])
+async def _asked(prompt: Message, state: AideState, bound: Live) -> Reply | Update:
+    """The reply to a prompt that fits; else the update that ends the episode, or asks again with less room."""
+    if not fits(prompt, state, bound):
+        room = state.room or bound.budget.prompt_tokens
+        return ended(EpisodeStatus.TOKEN_BUDGET, f"the prompt doesn't fit {room} tokens")
+    try:
+        reply = await ask(bound, [prompt])
+    except ContextOverflow:
+        return {"room": shrunk(estimate_tokens([prompt]))}
     if not isinstance(reply, dict):
         bound.session.watch(reply.text)
     return reply
@@ -135,8 +143,8 @@ async def review(state: AideState, runtime: Context) -> Update:
     bound, node = await live(state, runtime, carry_out), state.pending
     if node is None:
         raise ValueError("the state holds no run to review")
-    prompt = await review_prompt(node, bound)
-    reply = await _asked(prompt, bound)
+    prompt = await review_prompt(node, state, bound)
+    reply = await _asked(prompt, state, bound)
     if isinstance(reply, dict):
         return reply
     found = read_review(reply.text)
@@ -148,19 +156,29 @@ async def review(state: AideState, runtime: Context) -> Update:
         turn = _turn(state, prompt, reply, Action(kind="review"))
         buggy = found.is_bug or node.failed or found.metric is None
         node = node.model_copy(update={"is_buggy": buggy, "analysis": found.summary, "metric": found.metric})
-    update: Update = {"faults": 0, "pending": None, "nodes": (*state.nodes, node)}
+    reviewed = state.model_copy(update={"nodes": (*state.nodes, node)})
+    _choose(journal_of(reviewed, bound), bound)
+    update: Update = {"faults": 0, "pending": None, "nodes": reviewed.nodes}
     return update | _turned(state, bound, turn, needed=2)
 
 
 async def finish(state: AideState, runtime: Context) -> Update:
-    """Make the best solution's submission the last one, unless the protocol takes the best score anyway."""
+    """Close."""
     bound = await live(state, runtime, carry_out)
-    place = journal_of(state, bound).best()
-    if place is not None and bound.session.protocol != "dojo":
-        bound.session.submissions.submit_again(state.nodes[place].run)
-        if bound.session.protocol == "paper":
-            await bound.session.score()
+    _choose(journal_of(state, bound), bound)
     return await close_episode(state, runtime, carry_out)
+
+
+def _choose(journal: Journal, bound: Live) -> None:
+    """Let the best solution's submission count from here on, unless the protocol takes the best score anyway."""
+    place, submissions = journal.best(), bound.session.submissions
+    if place is None or bound.session.protocol == "dojo":
+        return
+    run, counts = journal.nodes[place].run, submissions.selected()
+    if counts is None or counts.step != run:
+        submissions.submit_again(run)
+        if bound.session.protocol == "paper":
+            submissions.tell()
 
 
 def _unusable(state: AideState, bound: Live, prompt: Message, reply: Reply, fault: FormatFault) -> Update:

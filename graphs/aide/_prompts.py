@@ -41,23 +41,23 @@ async def write_prompt(state: AideState, bound: Live) -> tuple[Message, int]:
     }
     for left_out in range(len(memory) + 1):
         prompt = await _prompt("aide_write", {**inputs, "memory": "\n\n".join(memory[left_out:])})
-        if fits(prompt, bound):
+        if fits(prompt, state, bound):
             break
     return prompt, left_out
 
 
-async def review_prompt(node: Node, bound: Live) -> Message:
+async def review_prompt(node: Node, state: AideState, bound: Live) -> Message:
     """What asks for a review; a script that is too long is shown with its middle left out."""
     inputs = _told(bound) | _shown(node) | {"description": await _description(bound)}
     prompt = await _prompt("aide_review", inputs)
-    if fits(prompt, bound):
+    if fits(prompt, state, bound):
         return prompt
     return await _prompt("aide_review", inputs | {"code": _trimmed(inputs["code"])})
 
 
-def fits(prompt: Message, bound: Live) -> bool:
-    """Whether a prompt is within the budget."""
-    return estimate_tokens([prompt]) <= bound.budget.prompt_tokens
+def fits(prompt: Message, state: AideState, bound: Live) -> bool:
+    """Whether a prompt is within the budget, and within what the endpoint takes as far as that is known."""
+    return estimate_tokens([prompt]) <= (state.room or bound.budget.prompt_tokens)
 
 
 def _shown(node: Node | None) -> dict[str, str]:

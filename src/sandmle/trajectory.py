@@ -14,16 +14,18 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from sandmle.grades import GradeReport
+from sandmle.grades import GradeReport, Medal
 from sandmle.record import Record, VersionedRecord, sha256_json
 
 __all__ = [
     "MASKED_STATUSES",
     "Action",
+    "Chosen",
     "Episode",
     "EpisodeStatus",
     "IsolationTier",
     "Message",
+    "Price",
     "Protocol",
     "Reward",
     "StepResult",
@@ -91,6 +93,22 @@ class Usage(Record):
     prompt_tokens: int = 0
     completion_tokens: int = 0
 
+    @property
+    def tokens(self) -> int:
+        """Of prompt and reply together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Price(Record):
+    """Money for a million tokens of prompts (``input``) and of replies (``output``), in any currency."""
+
+    input: Annotated[float, Field(ge=0)] = 0.0
+    output: Annotated[float, Field(ge=0)] = 0.0
+
+    def of(self, usage: Usage) -> float:
+        """What these tokens cost."""
+        return (usage.prompt_tokens * self.input + usage.completion_tokens * self.output) / 1_000_000
+
 
 class TokenFields(Record):
     """The tokens of one model call exactly as sent and sampled; ``logprobs`` has one value per completion id."""
@@ -147,6 +165,20 @@ class Reward(Record):
     parts: dict[str, float]
 
 
+class Chosen(Record):
+    """A submission that counts under the protocol from this turn of the episode on, until another one does.
+
+    Attributes:
+        turn: 0-based index of the turn that made it count.
+        score: on the Private rows; only valid submissions count, so there is always one.
+        medal: None where none is earned or none is defined.
+    """
+
+    turn: Annotated[int, Field(ge=0)]
+    score: float
+    medal: Medal | None = None
+
+
 class EpisodeStatus(StrEnum):
     """How an episode ended."""
 
@@ -176,6 +208,7 @@ class Episode(VersionedRecord):
         status: how it ended; ``reason`` says more in words.
         grade: None only where the episode is masked.
         pruned: how often old observations were dropped to fit the context.
+        history: the submissions that counted, in the order of their turns; the last one is what ``grade`` judges.
         leaked: a canary of the hidden labels was seen in the episode.
         wall_s: seconds of the whole episode.
     """
@@ -194,6 +227,7 @@ class Episode(VersionedRecord):
     grade: GradeReport | None = None
     reward: Reward | None = None
     pruned: int = 0
+    history: tuple[Chosen, ...] = ()
     leaked: bool = False
     wall_s: float = 0.0
 

@@ -47,11 +47,11 @@ def model(endpoint, **options) -> EndpointChat:
 
 
 async def roll(
-    chat: EndpointChat, task: Task, backend: LocalBackend, budget: Budget = BUDGET
+    chat: EndpointChat, task: Task, backend: LocalBackend, budget: Budget = BUDGET, scaffold: str = "react"
 ) -> tuple[Outcome, AgentSession]:
     recorder: list[Turn] = []
     async with await AgentSession.open(task, backend, "clean") as session:
-        outcome = await get_scaffold("react").rollout(chat, session, budget, recorder=recorder)
+        outcome = await get_scaffold(scaffold).rollout(chat, session, budget, recorder=recorder)
     assert tuple(recorder) == outcome.turns
     return outcome, session
 
@@ -194,6 +194,75 @@ async def test_old_observations_are_pruned(endpoint, completion, task: Task, bac
     assert "left out to fit" in contents[3]
     assert "xxx" in contents[-1]
     assert contents[:2] == [message.content for message in outcome.turns[0].messages]
+
+
+def replies(scaffold: str, code: str) -> str:
+    """Code as the scaffold's agent runs it."""
+    if scaffold == "react":
+        return f"<think>t</think><tool_call>python\n<code>\n{code}\n</code></tool_call>"
+    return json.dumps({"action": "execute_code", "params": {"code": code}})
+
+
+@pytest.mark.parametrize("scaffold", ["react", "mle-agent"])
+async def test_the_task_and_the_code_of_the_last_submission_are_never_left_out(
+    endpoint, completion, task: Task, backend: LocalBackend, scaffold: str
+) -> None:
+    write = "open('submission.csv', 'w').write('id,y\\n' + ''.join(f'{i},{i}\\n' for i in range(10)))"
+    looks = [f"print('{letter}' * 2000)  # {letter * 2000}" for letter in "abcdef"]
+    codes = [looks[0], f"# first\n{write}", looks[1], f"# second\n{write}", *looks[2:]]
+    endpoint.answers = [completion(replies(scaffold, code)) | {"usage": None} for code in codes]
+    outcome, _ = await roll(model(endpoint), task, backend, replace(BUDGET, turns=8, prompt_tokens=2_700), scaffold)
+    assert outcome.status is EpisodeStatus.MAX_TURNS
+    prompts = [[message["content"] for message in request["messages"]] for request in endpoint.requests]
+    opening = [message.content for message in outcome.turns[0].messages]
+    assert all(prompt[: len(opening)] == opening for prompt in prompts)
+    assert all(any("# second" in said for said in prompt) for prompt in prompts[4:])
+    assert not any("# first" in said for said in prompts[-1])
+    assert outcome.pruned > len(looks)  # observations, and replies too
+
+
+async def test_where_the_endpoint_has_less_room_the_oldest_is_left_out_too(
+    endpoint, completion, task: Task, backend: LocalBackend
+) -> None:
+    noisy = completion(LOOK.replace("'seen ' * 3", "'x' * 5000")) | {"usage": None}
+    full = (400, json.dumps({"error": {"message": "maximum context length is 2048 tokens"}}))
+    endpoint.answers = [noisy, noisy, noisy, full, full, noisy, completion(ANSWER)]
+    outcome, _ = await roll(model(endpoint), task, backend)
+    assert outcome.status is EpisodeStatus.ANSWERED
+    sizes = [sum(len(message["content"]) for message in request["messages"]) for request in endpoint.requests]
+    assert sizes[2] < sizes[3]
+    assert sizes[3] > sizes[4] > sizes[5]
+    assert sizes[6] < sizes[4]  # what was learned is kept
+    assert outcome.pruned >= 2
+
+
+async def test_aide_leaves_out_its_oldest_solutions_where_the_endpoint_has_less_room(
+    endpoint, completion, task: Task, backend: LocalBackend
+) -> None:
+    plan = "I fit a line. " * 300
+    solution = completion(f"{plan}\n\n```python\n{SUBMIT.split('<code>')[1].split('</code>')[0]}```")
+    review = completion(json.dumps({"is_bug": False, "summary": "It ran.", "metric": 0.5}))
+    full = (400, json.dumps({"error": {"message": "maximum context length is 2048 tokens"}}))
+    endpoint.answers = [solution, review, solution, review, full, full, solution, review]
+    outcome, _ = await roll(model(endpoint), task, backend, scaffold="aide")
+    assert [turn.format_ok for turn in outcome.turns] == [True] * 6
+    shown = [request["messages"][0]["content"].count("Design:") for request in endpoint.requests]
+    assert shown[2] == 1
+    assert shown[4] == 2
+    assert shown[6] < 2
+    assert outcome.pruned == 2 - shown[6]
+
+
+@pytest.mark.parametrize("scaffold", ["react", "mle-agent", "aide"])
+async def test_an_episode_ends_with_its_tokens(
+    endpoint, completion, task: Task, backend: LocalBackend, scaffold: str
+) -> None:
+    said = LOOK if scaffold == "react" else json.dumps({"action": "get_history", "params": {}})
+    endpoint.answers = [completion(said)]
+    outcome, _ = await roll(model(endpoint), task, backend, replace(BUDGET, tokens=200), scaffold)
+    assert outcome.status is EpisodeStatus.TOKEN_BUDGET
+    assert outcome.reason == "the episode used 214 of its 200 tokens"
+    assert len(endpoint.requests) == 2
 
 
 async def test_a_prompt_that_never_fits_is_the_token_budget(
