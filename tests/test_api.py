@@ -151,6 +151,13 @@ def test_bad_input_of_a_batch_is_refused_at_the_call(tmp_path, changes, said):
         ({"turns": 0}, "turns"),
         ({"protocol": "loud"}, "protocol: Input should be 'clean'"),
         ({"models": []}, "models"),
+        ({"run_tokens": 0}, "limit of tokens must be positive"),
+        ({"run_seconds": -1}, "limit of seconds must be positive"),
+        ({"episode_tokens": 0}, "tokens"),
+        ({"requests_per_minute": 0}, "requests per minute must be positive"),
+        ({"tokens_per_minute": -5}, "tokens per minute must be positive"),
+        ({"prices": {"openai:x": (1, 2)}}, "a price of 'openai:x', but the run's models are scripted:dummy"),
+        ({"prices": {"scripted:dummy": (-1, 2)}}, "greater than or equal to 0"),
         ({"suite": "synthetic:/nowhere"}, "no such folder"),
     ],
 )

@@ -7,17 +7,29 @@ then take the grade of the submission that the protocol selects, and the reward 
 """
 
 from sandmle.eval.runner._episode import EpisodePlan, EpisodeResult, run_episode
-from sandmle.eval.runner._evaluate import EpisodeFinished, RunEvent, RunStarted, SandboxName, aevaluate
+from sandmle.eval.runner._evaluate import (
+    EpisodeFinished,
+    RunEvent,
+    RunLimits,
+    RunStarted,
+    RunStopped,
+    SandboxName,
+    aevaluate,
+)
+from sandmle.eval.runner._prepare import Endpoint
 from sandmle.eval.runs import BudgetSettings, EvalSettings
 
 __all__ = [
     "BudgetSettings",
+    "Endpoint",
     "EpisodeFinished",
     "EpisodePlan",
     "EpisodeResult",
     "EvalSettings",
     "RunEvent",
+    "RunLimits",
     "RunStarted",
+    "RunStopped",
     "SandboxName",
     "aevaluate",
     "run_episode",

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import os
+import time
 from collections import deque
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, get_args
 
@@ -16,9 +17,9 @@ from sandmle.eval.runner._prepare import Endpoint, Policies, Prepared, may_run_u
 from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, RunWriter, open_run, read_run
 from sandmle.sandboxes import LocalBackend, SandboxBackend
 from sandmle.settings import get_settings
-from sandmle.trajectory import EpisodeStatus
+from sandmle.trajectory import EpisodeStatus, Price
 
-__all__ = ["EpisodeFinished", "RunEvent", "RunStarted", "SandboxName", "aevaluate"]
+__all__ = ["EpisodeFinished", "RunEvent", "RunLimits", "RunStarted", "RunStopped", "SandboxName", "aevaluate"]
 
 _WAITING_PER_CORE = 4
 """Episodes a core where a language model is waited for; only as many steps as cores run at once."""
@@ -31,11 +32,13 @@ class RunStarted:
 
     Attributes:
         pairs: scaffold and policy of each row of the report; all have equally many episodes.
+        prices: of the models whose tokens have a known price, by name.
     """
 
     total: int
     done: tuple[EpisodeSummary, ...]
     pairs: tuple[tuple[str, str], ...]
+    prices: Mapping[str, Price] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -45,8 +48,47 @@ class EpisodeFinished:
     episode: EpisodeSummary
 
 
+@dataclass(frozen=True)
+class RunStopped:
+    """The run has used what it may: no further episode is begun, and ``left`` are missing."""
+
+    reason: str
+    left: int
+
+
+@dataclass(frozen=True)
+class RunLimits:
+    """What a whole run may use. At a limit it lets running episodes finish, and stops; with a larger one it goes on.
+
+    Attributes:
+        tokens: of prompts and replies of all episodes in the run's folder; None for no limit, as for ``seconds``.
+        seconds: of this one command.
+    """
+
+    tokens: int | None = None
+    seconds: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work.
+
+        Raises:
+            BadInput: a limit is not positive.
+        """
+        for name, limit in vars(self).items():
+            if limit is not None and not limit > 0:
+                raise BadInput(f"the run's limit of {name} must be positive, not {limit:g}")
+
+    def reached(self, tokens: int, seconds: float) -> str:
+        """Which limit so many tokens and seconds have reached, in words; empty for none."""
+        if self.tokens is not None and tokens >= self.tokens:
+            return f"the run has used {tokens:,} of {self.tokens:,} tokens"
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"the run has used its {self.seconds:g} s"
+        return ""
+
+
 SandboxName = Literal["local", "e2b"]
-RunEvent = RunStarted | EpisodeFinished
+RunEvent = RunStarted | EpisodeFinished | RunStopped
 OnEvent = Callable[[RunEvent], None]
 
 
@@ -56,8 +98,9 @@ async def aevaluate(
     *,
     on_event: OnEvent | None = None,
     jobs: int | None = None,
-    base_url: str | None = None,
-    api_key: str | None = None,
+    endpoint: Endpoint | None = None,
+    limits: RunLimits | None = None,
+    prices: Mapping[str, Price] | None = None,
     allow_unisolated: bool = False,
     sandbox: SandboxName = "local",
 ) -> Run:
@@ -71,13 +114,14 @@ async def aevaluate(
         out: new or empty, or the folder of the same run; ``repeats`` may have grown.
         on_event: called in the event loop for each event; must return quickly.
         jobs: episodes at once; None: one a core, four a core where a language model is waited for, sixteen at E2B.
-        base_url: address of the language models' endpoint; None for the settings'.
-        api_key: its key, never written anywhere; None for the settings'.
+        endpoint: of the language models; None for the settings'. Its key is never written anywhere.
+        limits: where the run stops before all its episodes are finished; None for nowhere.
+        prices: of the models' tokens, by name; they are shown and put into the run's record.
         allow_unisolated: run a language model's code even where this machine offers no isolation.
         sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
 
     Returns:
-        The finished run, as ``read_run`` reads it.
+        The run as ``read_run`` reads it, finished unless it reached one of its limits.
 
     Raises:
         BadInput: unknown names, broken tasks, or ``out`` holds another run.
@@ -86,21 +130,21 @@ async def aevaluate(
     """
     if jobs is not None and jobs < 1:
         raise BadInput(f"jobs must be at least 1, not {jobs}")
-    folder = Path(out)
-    endpoint = Endpoint(base_url, api_key)
+    folder, endpoint = Path(out), endpoint or Endpoint()
     prepared = await asyncio.to_thread(prepare, settings, endpoint)
     unisolated = may_run_unisolated(prepared, allow_unisolated=allow_unisolated)
     backend = _backend(sandbox, unisolated)
-    record = await asyncio.to_thread(_record, prepared, endpoint, backend, unisolated)
+    record = await asyncio.to_thread(_record, prepared, endpoint, prices, backend, unisolated)
     emit = on_event or (lambda _: None)
     with open_run(folder, record) as writer:
         plans, done = prepared.plans(), writer.done
         pairs = tuple((scaffold, model) for scaffold in settings.scaffolds for model in settings.models)
-        emit(RunStarted(len(plans), tuple(done[plan.id] for plan, _ in plans if plan.id in done), pairs))
+        known = tuple(done[plan.id] for plan, _ in plans if plan.id in done)
+        emit(RunStarted(len(plans), known, pairs, writer.record.prices))
         missing = deque((plan, model) for plan, model in plans if plan.id not in done)
         workers = min(jobs or _auto_jobs(prepared.policies, sandbox), len(missing))
         try:
-            await _work_off(missing, workers, prepared.policies, backend, writer, emit)
+            await _work_off(missing, workers, limits or RunLimits(), prepared.policies, backend, writer, emit)
         finally:
             await backend.aclose()
     run = read_run(folder)
@@ -118,7 +162,13 @@ def _backend(name: SandboxName, unisolated: bool) -> SandboxBackend:
     raise BadInput(f"sandbox {name!r}: unknown; it is one of {', '.join(get_args(SandboxName))}")
 
 
-def _record(prepared: Prepared, endpoint: Endpoint, backend: SandboxBackend, unisolated: bool) -> RunRecord:
+def _record(
+    prepared: Prepared,
+    endpoint: Endpoint,
+    prices: Mapping[str, Price] | None,
+    backend: SandboxBackend,
+    unisolated: bool,
+) -> RunRecord:
     """The run's record, once it is certain that its code may run here."""
     found = backend.capabilities
     if found.tier == "D" and not unisolated:
@@ -126,7 +176,7 @@ def _record(prepared: Prepared, endpoint: Endpoint, backend: SandboxBackend, uni
             f"this machine can't isolate the code of a language model ({found.detail}); use another machine, or accept"
             " the risk with --allow-unisolated"
         )
-    return run_record(prepared, found.tier, endpoint)
+    return run_record(prepared, found.tier, endpoint, prices)
 
 
 def _auto_jobs(policies: Policies, sandbox: SandboxName) -> int:
@@ -139,15 +189,21 @@ def _auto_jobs(policies: Policies, sandbox: SandboxName) -> int:
 async def _work_off(
     missing: deque[tuple[EpisodePlan, str]],
     workers: int,
+    limits: RunLimits,
     policies: Policies,
     backend: SandboxBackend,
     writer: RunWriter,
     emit: OnEvent,
 ) -> None:
     """Run the episodes of ``missing`` in order, ``workers`` at once; the first error that needs the user ends all."""
+    started = time.monotonic()
 
     async def work() -> None:
         while missing:
+            if reason := limits.reached(writer.tokens, time.monotonic() - started):
+                emit(RunStopped(reason, len(missing)))
+                missing.clear()
+                return
             plan, model = missing.popleft()
             result = await run_episode(plan, policies.make(model, plan.task, plan.repeat), backend)
             emit(EpisodeFinished(writer.add(result.episode, result.submission, result.journal)))

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from urllib.parse import urlsplit, urlunsplit
 
-from sandmle.agents.chat import Policy, make_policy
+from sandmle.agents.chat import Pace, Policy, make_policy
 from sandmle.errors import BadInput
+from sandmle.eval.acceptance import Calibration
 from sandmle.eval.runner._episode import EpisodePlan
-from sandmle.eval.runs import EvalSettings, RunRecord
+from sandmle.eval.runs import EvalSettings, RunRecord, Scale
 from sandmle.eval.suites import load_suite
 from sandmle.files import hash_tree
 from sandmle.graphs.scaffold import Budget, Scaffold, get_scaffold
@@ -18,7 +20,7 @@ from sandmle.record import sha256_json
 from sandmle.rl.rewards import get_preset
 from sandmle.settings import get_settings
 from sandmle.task import Task
-from sandmle.trajectory import IsolationTier, episode_id
+from sandmle.trajectory import IsolationTier, Price, episode_id
 
 __all__ = ["Endpoint", "Policies", "Prepared", "may_run_unisolated", "prepare", "run_record"]
 
@@ -27,10 +29,19 @@ _LIBRARIES = ("sandmle", "numpy", "pandas", "scikit-learn", "lightgbm", "langgra
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Where a language model answers; None: what the settings say. Its credentials are never shown nor written."""
+    """Where the language models of a run answer. Its credentials are never shown nor written.
+
+    Attributes:
+        base_url: its address; None for the settings'.
+        api_key: its key; None for the settings'.
+        requests_per_minute: of all episodes together; None for no limit of our own.
+        tokens_per_minute: prompts and replies of all episodes together; None for no limit of our own.
+    """
 
     base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +83,7 @@ class Policies:
     def __init__(self, settings: EvalSettings, endpoint: Endpoint) -> None:
         self._settings = settings
         self._endpoint = endpoint
+        self._pace = Pace(endpoint.requests_per_minute, endpoint.tokens_per_minute)
         self._shared: dict[str, Policy] = {}
         self._foreign = False
 
@@ -89,6 +101,7 @@ class Policies:
             base_url=self._endpoint.base_url,
             api_key=self._endpoint.api_key,
             temperature=self._settings.temperature,
+            pace=self._pace,
             task=task,
             seed=_seed(self._settings.seed, task.manifest.content_hash, name, repeat),
         )
@@ -151,16 +164,36 @@ def may_run_unisolated(prepared: Prepared, *, allow_unisolated: bool) -> bool:
     return allow_unisolated or get_settings().allow_unisolated or prepared.policies.all_ours
 
 
-def run_record(prepared: Prepared, tier: IsolationTier, endpoint: Endpoint) -> RunRecord:
-    """What ``run.json`` says about a run that starts here and now under isolation ``tier``."""
+def run_record(
+    prepared: Prepared, tier: IsolationTier, endpoint: Endpoint, prices: Mapping[str, Price] | None = None
+) -> RunRecord:
+    """What ``run.json`` says about a run that starts here and now under isolation ``tier``.
+
+    Raises:
+        BadInput: a price of a model that the run does not have, or a task's calibration can't be read.
+    """
     address = endpoint.base_url or get_settings().base_url
+    strangers = sorted(set(prices or ()) - set(prepared.settings.models))
+    if strangers:
+        raise BadInput(f"a price of {strangers[0]!r}, but the run's models are {', '.join(prepared.settings.models)}")
     return RunRecord(
         settings=prepared.settings,
         tasks={task.id: task.manifest.content_hash for task in prepared.tasks},
         versions={"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         isolation=tier,
         endpoint=_redacted(address) if address and prepared.policies.shared else None,
+        scales={task.id: scale for task in prepared.tasks if (scale := _scale(task)) is not None},
+        prices=dict(prices or {}),
     )
+
+
+def _scale(task: Task) -> Scale | None:
+    path = task.provenance / "calibration.json"
+    if not path.exists():
+        return None
+    found = Calibration.read(path)
+    known = found.bayes > found.dummy
+    return Scale(dummy=found.sign * found.dummy, bayes=found.sign * found.bayes) if known else None
 
 
 def _redacted(address: str) -> str:

@@ -10,7 +10,7 @@ was cut off by a crash counts for nothing.
 """
 
 from sandmle.eval.runs._folder import Run, RunWriter, open_run, read_run
-from sandmle.eval.runs._record import BudgetSettings, EvalSettings, RunRecord
+from sandmle.eval.runs._record import BudgetSettings, EvalSettings, RunRecord, Scale
 from sandmle.eval.runs._summary import EpisodeSummary, Timing, summarize_episode
 
 __all__ = [
@@ -20,6 +20,7 @@ __all__ = [
     "Run",
     "RunRecord",
     "RunWriter",
+    "Scale",
     "Timing",
     "open_run",
     "read_run",

@@ -38,12 +38,19 @@ class Run:
 
 
 class RunWriter:
-    """The one writer of a run folder; made by ``open_run``."""
+    """The one writer of a run folder; made by ``open_run``.
 
-    def __init__(self, folder: Path, latest: dict[str, EpisodeSummary], lines: FileIO) -> None:
+    Attributes:
+        record: what ``run.json`` holds.
+        tokens: of all episodes in the folder.
+    """
+
+    def __init__(self, folder: Path, record: RunRecord, latest: dict[str, EpisodeSummary], lines: FileIO) -> None:
         self.folder = folder
+        self.record = record
         self._done = {name: summary for name, summary in latest.items() if summary.status not in RUN_AGAIN}
         self._lines = lines
+        self.tokens = sum(summary.timing.tokens for summary in latest.values())
 
     @property
     def done(self) -> dict[str, EpisodeSummary]:
@@ -64,6 +71,7 @@ class RunWriter:
             if journal:
                 write_text(self.folder / "journals" / f"{episode.id}.json", journal)
             _append(self._lines, summary.model_dump_json().encode() + b"\n")
+        self.tokens += summary.timing.tokens
         if summary.status not in RUN_AGAIN:
             self._done[summary.id] = summary
         return summary
@@ -132,7 +140,7 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
     with ExitStack() as stack:
         with disk_errors(folder):
             stack.enter_context(folder_lock(folder))
-            _settle_record(folder, asked)
+            record = _settle_record(folder, asked)
             for name in ("transcripts", "submissions"):
                 (folder / name).mkdir(exist_ok=True)
                 _drop_leftovers(folder / name)
@@ -140,7 +148,7 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
             latest, whole = _read_lines(path)
             lines = stack.enter_context(FileIO(path, "a"))
             os.ftruncate(lines.fileno(), whole)
-        yield RunWriter(folder, latest, lines)
+        yield RunWriter(folder, record, latest, lines)
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -153,19 +161,20 @@ def _refuse_foreign(folder: Path) -> None:
         raise BadInput(f"{folder}: holds {foreign[0]} but no run; choose an empty or a new folder for --out")
 
 
-def _settle_record(folder: Path, asked: RunRecord) -> None:
-    """Write ``run.json``, or check that the one there is of the same run and let its repeats grow."""
+def _settle_record(folder: Path, asked: RunRecord) -> RunRecord:
+    """Write ``run.json``, or check that the one there is of the same run and take over what may change."""
     path = folder / "run.json"
     if not path.exists():
         write_text(path, asked.to_text())
-        return
+        return asked
     known = RunRecord.read(path)
     difference = known.first_difference(asked)
     if difference:
         raise BadInput(f"{folder}: holds another run: {difference}; choose another folder for --out")
-    if known.settings.repeats != asked.settings.repeats:
-        grown = known.settings.model_copy(update={"repeats": asked.settings.repeats})
-        write_text(path, known.model_copy(update={"settings": grown}).to_text())
+    resumed = known.resumed_as(asked)
+    if resumed != known:
+        write_text(path, resumed.to_text())
+    return resumed
 
 
 def _drop_leftovers(folder: Path) -> None:

@@ -7,9 +7,9 @@ from typing import Annotated, Self
 from pydantic import Field, field_validator, model_validator
 
 from sandmle.record import Record, VersionedRecord, sha256_json
-from sandmle.trajectory import IsolationTier, Protocol
+from sandmle.trajectory import IsolationTier, Price, Protocol
 
-__all__ = ["BudgetSettings", "EvalSettings", "RunRecord"]
+__all__ = ["BudgetSettings", "EvalSettings", "RunRecord", "Scale"]
 
 _NOT_IN_HASH = {"suite", "models", "scaffolds", "repeats"}
 
@@ -21,6 +21,7 @@ class BudgetSettings(Record):
         turns: model calls, format repairs included.
         step_seconds: wall seconds of one run of code.
         prompt_tokens: tokens of one prompt.
+        tokens: of all prompts and replies together.
         wall_seconds: seconds of the whole episode.
         model_seconds: seconds of one model call, retries included.
     """
@@ -28,6 +29,7 @@ class BudgetSettings(Record):
     turns: Annotated[int, Field(gt=0)] | None = None
     step_seconds: Annotated[float, Field(gt=0)] | None = None
     prompt_tokens: Annotated[int, Field(gt=0)] | None = None
+    tokens: Annotated[int, Field(gt=0)] | None = None
     wall_seconds: Annotated[float, Field(gt=0)] | None = None
     model_seconds: Annotated[float, Field(gt=0)] | None = None
 
@@ -78,11 +80,24 @@ class EvalSettings(VersionedRecord):
         return sha256_json(self.model_dump(mode="json", exclude=_NOT_IN_HASH))
 
 
+class Scale(Record):
+    """Two scores on a task's Private rows, in the metric's own units: the dummy's, and the best that anyone can get."""
+
+    dummy: float
+    bayes: float
+
+    def headroom(self, score: float) -> float:
+        """(score - dummy) / (bayes - dummy): 0 for the dummy, 1 for Bayes, whatever the metric's direction."""
+        return (score - self.dummy) / (self.bayes - self.dummy)
+
+
 class RunRecord(VersionedRecord):
     """``run.json``.
 
     Attributes:
         tasks: content hash of every task, by id.
+        scales: of the tasks whose Bayes score is known, by id; none in runs of an older sandmle.
+        prices: of the models whose tokens have a known price, by name; what a resumption says anew wins.
         versions: of Python and of the libraries that shape results, when the run began.
         isolation: the tier that this machine proved when the run began.
         endpoint: address of the model's endpoint, without credentials.
@@ -93,6 +108,8 @@ class RunRecord(VersionedRecord):
     versions: dict[str, str]
     isolation: IsolationTier
     endpoint: str | None = None
+    scales: dict[str, Scale] = Field(default_factory=dict)
+    prices: dict[str, Price] = Field(default_factory=dict)
 
     @model_validator(mode="after")
     def _has_tasks(self) -> Self:
@@ -123,6 +140,12 @@ class RunRecord(VersionedRecord):
             return f"the endpoint was {_shown(self.endpoint)}, now {_shown(asked.endpoint)}"
         ours, theirs = self.versions.get("sandmle"), asked.versions.get("sandmle")
         return None if ours == theirs else f"sandmle was {_shown(ours)}, now {_shown(theirs)}"
+
+    def resumed_as(self, asked: RunRecord) -> RunRecord:
+        """This record with what a resumption may change: repeats, scales and prices."""
+        settings = self.settings.model_copy(update={"repeats": asked.settings.repeats})
+        prices = self.prices | asked.prices
+        return self.model_copy(update={"settings": settings, "scales": asked.scales, "prices": prices})
 
 
 def _shown(value: object) -> str:

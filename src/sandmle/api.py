@@ -10,7 +10,7 @@ The sync forms work inside a running event loop (Jupyter) too: they then run in 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -22,7 +22,7 @@ from sandmle.errors import BadInput
 from sandmle.grades import GradeReport
 from sandmle.record import first_problem
 from sandmle.task import Task
-from sandmle.trajectory import Protocol
+from sandmle.trajectory import Price, Protocol
 
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
@@ -151,9 +151,16 @@ async def aevaluate(
     temperature: float = 1.0,
     turns: int | None = None,
     step_seconds: float | None = None,
+    prompt_tokens: int | None = None,
+    episode_tokens: int | None = None,
+    run_tokens: int | None = None,
+    run_seconds: float | None = None,
     jobs: int | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
     allow_unisolated: bool = False,
     sandbox: SandboxName = "local",
     on_event: Callable[[RunEvent], None] | None = None,
@@ -172,9 +179,16 @@ async def aevaluate(
         temperature: of a language model's sampling, 0 to 2.
         turns: model calls an episode; by default the task's limit.
         step_seconds: wall seconds a run of code; by default the task's limit.
+        prompt_tokens: tokens of one prompt, by default 32,768; older parts of a conversation are left out to keep it.
+        episode_tokens: prompts and replies of an episode, which then ends; by default no limit, as for all that follow.
+        run_tokens: the same of the whole run, which then stops; with a larger limit it goes on.
+        run_seconds: after so many seconds the run begins no further episode.
         jobs: episodes at once, >= 1; chosen by default.
         base_url: address of an OpenAI-compatible endpoint; by default that of the settings.
         api_key: its key; by default that of the settings.
+        requests_per_minute: sent to the endpoint, of all episodes together; by default no limit of our own.
+        tokens_per_minute: the same for tokens of prompts and replies.
+        prices: money for a million tokens of prompts and of replies, by model.
         allow_unisolated: run a language model's code where nothing shuts it in.
         sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
         on_event: called in the event loop for each event of the run; must return quickly.
@@ -184,7 +198,7 @@ async def aevaluate(
         EnvironmentProblem: no isolation here, the disk is full, or the endpoint is down.
     """
     from sandmle.eval.report import summarize
-    from sandmle.eval.runner import BudgetSettings, EvalSettings
+    from sandmle.eval.runner import BudgetSettings, Endpoint, EvalSettings, RunLimits
     from sandmle.eval.runner import aevaluate as play
 
     try:
@@ -197,8 +211,11 @@ async def aevaluate(
             reward=reward,
             seed=seed,
             temperature=temperature,
-            budget=BudgetSettings(turns=turns, step_seconds=step_seconds),
+            budget=BudgetSettings(
+                turns=turns, step_seconds=step_seconds, prompt_tokens=prompt_tokens, tokens=episode_tokens
+            ),
         )
+        priced = {name: Price(input=prompts, output=replies) for name, (prompts, replies) in (prices or {}).items()}
     except ValidationError as error:
         raise BadInput(first_problem(error)) from error
     finished = await play(
@@ -206,8 +223,9 @@ async def aevaluate(
         out,
         on_event=on_event,
         jobs=jobs,
-        base_url=base_url,
-        api_key=api_key,
+        endpoint=Endpoint(base_url, api_key, requests_per_minute, tokens_per_minute),
+        limits=RunLimits(run_tokens, run_seconds),
+        prices=priced,
         allow_unisolated=allow_unisolated,
         sandbox=sandbox,
     )
@@ -227,9 +245,16 @@ def evaluate(
     temperature: float = 1.0,
     turns: int | None = None,
     step_seconds: float | None = None,
+    prompt_tokens: int | None = None,
+    episode_tokens: int | None = None,
+    run_tokens: int | None = None,
+    run_seconds: float | None = None,
     jobs: int | None = None,
     base_url: str | None = None,
     api_key: str | None = None,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    prices: Mapping[str, tuple[float, float]] | None = None,
     allow_unisolated: bool = False,
     sandbox: SandboxName = "local",
     on_event: Callable[[RunEvent], None] | None = None,
@@ -248,9 +273,16 @@ def evaluate(
             temperature=temperature,
             turns=turns,
             step_seconds=step_seconds,
+            prompt_tokens=prompt_tokens,
+            episode_tokens=episode_tokens,
+            run_tokens=run_tokens,
+            run_seconds=run_seconds,
             jobs=jobs,
             base_url=base_url,
             api_key=api_key,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            prices=prices,
             allow_unisolated=allow_unisolated,
             sandbox=sandbox,
             on_event=on_event,

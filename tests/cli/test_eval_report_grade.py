@@ -39,13 +39,17 @@ def invoke(*arguments):
     return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=True)
 
 
-def test_report_prints_json_and_writes_markdown(run_folder, tmp_path):
+def test_report_prints_json_and_writes_what_the_suffix_says(run_folder, tmp_path):
     printed = json.loads(invoke("report", run_folder, "--json").stdout)
     assert printed["rows"][0]["valid"] == 1.0
     assert printed["timing"][0]["wall_s"] > 0
-    result = invoke("report", run_folder, "--out", tmp_path / "report.md")
+    files = [tmp_path / f"report.{kind}" for kind in ("md", "csv", "json")]
+    result = invoke("report", run_folder, *(part for file in files for part in ("--out", file)))
     assert result.exit_code == 0
-    assert (tmp_path / "report.md").read_text().startswith("# Evaluation report\n")
+    markdown, table, record = (file.read_text() for file in files)
+    assert markdown.startswith("# Evaluation report\n")
+    assert table.startswith("protocol,reward_preset,")
+    assert json.loads(record) == printed
 
 
 def test_grade_says_valid_with_exit_code_0(suite, run_folder):
@@ -79,6 +83,8 @@ def test_grade_refuses_what_cannot_be_scored_in_one_line_with_exit_code_2(suite,
     [
         (("grade", "/nowhere", "x.csv"), "no such"),
         (("report", "/nowhere"), "no such run folder"),
+        (("report", "/nowhere", "--out", "report.txt"), "ends in one of .md, .csv, .json"),
+        (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--price", "m=1"), "write MODEL=IN,OUT"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--jobs", "0"), "--jobs"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--repeats", "0"), "repeats"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--model", "m", "--out", "run"), "named twice"),

@@ -3,10 +3,10 @@
 import io
 
 from sandmle.cli._progress import eval_progress
-from sandmle.eval.runner import EpisodeFinished, RunStarted
+from sandmle.eval.runner import EpisodeFinished, RunStarted, RunStopped
 from sandmle.eval.runs import EpisodeSummary, Timing
 from sandmle.grades import GradeReport
-from sandmle.trajectory import Reward
+from sandmle.trajectory import Price, Reward
 
 
 def finished(repeat, reward):
@@ -32,8 +32,17 @@ def finished(repeat, reward):
         reward=None if reward is None else Reward(preset="paper", total=reward, parts={}),
         pruned=0,
         leaked=False,
-        timing=Timing(),
+        timing=Timing(prompt_tokens=1_000, completion_tokens=100),
     )
+
+
+class Hand:
+    """A clock that is moved by hand."""
+
+    time = 0.0
+
+    def __call__(self):
+        return self.time
 
 
 class Terminal(io.StringIO):
@@ -48,19 +57,39 @@ def test_a_terminal_shows_counts_running_means_and_masked_episodes(monkeypatch):
     for name, value in {"TERM": "xterm", "COLUMNS": "100", "NO_COLOR": "1"}.items():
         monkeypatch.setenv(name, value)
     monkeypatch.setattr("sys.stderr", terminal)
-    with eval_progress() as on_event:
-        on_event(RunStarted(3, (finished(0, 0.2),), (("react", "openai:a[b]"),)))
+    hand = Hand()
+    with eval_progress(hand) as on_event:
+        on_event(RunStarted(4, (finished(0, 0.2),), (("react", "openai:a[b]"),)))
+        hand.time = 40
         on_event(EpisodeFinished(finished(1, 0.6)))
         on_event(EpisodeFinished(finished(2, None)))
+        on_event(RunStopped("the run has used 3,300 of 3,000 tokens", 1))
     shown = terminal.getvalue()
     assert "react openai:a[b] 0.400" in shown
-    assert "3/3" in shown
+    assert "3/4 3,300 tokens" in shown
+    assert "3/4 3,300 tokens · about 20 s left" in shown
     assert "infra_error: endpoint down" in shown
+    assert "stopped: the run has used 3,300 of 3,000 tokens; 1 episode left" in shown
 
 
 def test_elsewhere_each_episode_is_a_plain_line(capsys):
-    with eval_progress() as on_event:
-        on_event(RunStarted(2, (), (("react", "openai:a[b]"),)))
-        on_event(EpisodeFinished(finished(0, 0.4)))
-    lines = capsys.readouterr().err.splitlines()
-    assert lines == ["2 episodes", "[1/2] react openai:a[b] on iris: answered, valid, reward 0.400"]
+    hand = Hand()
+    prices = {"openai:a[b]": Price(input=100.0, output=1_000.0)}
+    with eval_progress(hand) as on_event:
+        on_event(RunStarted(4, (finished(0, 0.2),), (("react", "openai:a[b]"),), prices))
+        hand.time = 600
+        on_event(EpisodeFinished(finished(1, 0.4)))
+        hand.time = 1_200
+        on_event(EpisodeFinished(finished(2, None)))
+        on_event(EpisodeFinished(finished(3, 0.9)))
+        on_event(RunStopped("the run has used its 1200 s", 2))
+    assert capsys.readouterr().err.splitlines() == [
+        "4 episodes, 1 of them done before",
+        "[2/4] react openai:a[b] on iris: answered, valid, reward 0.400 · mean 0.300"
+        " · 2,200 tokens, 0.40 by the given prices, about 0.80 for all 4 · about 20 min left",
+        "[3/4] react openai:a[b] on iris: infra_error: endpoint down · mean 0.300"
+        " · 3,300 tokens, 0.60 by the given prices, about 0.80 for all 4 · about 10 min left",
+        "[4/4] react openai:a[b] on iris: answered, valid, reward 0.900 · mean 0.500"
+        " · 4,400 tokens, 0.80 by the given prices",
+        "stopped: the run has used its 1200 s; 2 episodes left: the same command with a larger limit goes on",
+    ]

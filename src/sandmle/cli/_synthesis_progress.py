@@ -12,6 +12,7 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
+from sandmle.cli._words import spell_cost, spell_time
 from sandmle.graphs.synthesis import REACHED, Progress
 
 __all__ = ["Funnel", "synthesis_progress"]
@@ -77,24 +78,15 @@ class Funnel:
         if not done or passed <= 0:
             return line
         left = (self._total - self.settled) * passed / done
-        return f"{line}, {60 * done / passed:.1f} a minute, about {_spell(left)} left"
+        return f"{line}, {60 * done / passed:.1f} a minute, about {spell_time(left)} left"
 
     def cost(self) -> str:
         """Tokens and money of language models so far, and what the batch will cost; empty where none was asked."""
         tokens, money = (sum(column) for column in zip(*self._spent.values(), strict=True)) if self._spent else (0, 0.0)
-        if not tokens:
-            return ""
-        line = f"{tokens:,} tokens" + (f", {money:.2f} by the given prices" if money else "")
+        line = spell_cost(tokens, money)
         if not self._spent_on_settled or self.settled == self._total:
             return line
         return f"{line}, about {self._spent_on_settled / self.settled * self._total:.2f} for all {self._total}"
-
-
-def _spell(seconds: float) -> str:
-    minutes = round(seconds / 60)
-    if minutes < 1:
-        return f"{round(seconds)} s"
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{minutes} min"
 
 
 @contextmanager

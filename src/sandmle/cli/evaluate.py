@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from sandmle.cli.synthesize import parse_jobs
+from sandmle.errors import BadInput
 
 if TYPE_CHECKING:
     from sandmle.eval.runner import SandboxName
@@ -45,16 +46,50 @@ def eval_command(
     step_seconds: Annotated[
         float | None, typer.Option("--step-seconds", help="Seconds a run of code; by default the task's limit.")
     ] = None,
+    prompt_tokens: Annotated[
+        int | None,
+        typer.Option("--prompt-tokens", min=1, metavar="N", help="Tokens of one prompt, by default 32768."),
+    ] = None,
+    episode_tokens: Annotated[
+        int | None,
+        typer.Option("--episode-tokens", min=1, metavar="N", help="Tokens of an episode; then it ends."),
+    ] = None,
+    run_tokens: Annotated[
+        int | None,
+        typer.Option(
+            "--run-tokens", min=1, metavar="N", help="Tokens of the run; it stops there, and goes on with more."
+        ),
+    ] = None,
+    run_seconds: Annotated[
+        float | None, typer.Option("--run-seconds", metavar="S", help="After so long no further episode is begun.")
+    ] = None,
     base_url: Annotated[
         str | None, typer.Option("--base-url", metavar="URL", help="An OpenAI-compatible endpoint.")
     ] = None,
+    requests_per_minute: Annotated[
+        float | None, typer.Option("--requests-per-minute", metavar="N", help="At most so many go to the endpoint.")
+    ] = None,
+    tokens_per_minute: Annotated[
+        float | None, typer.Option("--tokens-per-minute", metavar="N", help="The same for tokens, replies included.")
+    ] = None,
+    prices: Annotated[
+        list[str],
+        typer.Option(
+            "--price",
+            metavar="MODEL=IN,OUT",
+            help="Money for a million tokens of prompts and of replies, to show the cost; may be repeated.",
+        ),
+    ] = [],  # noqa: B006 - typer copies it
     sandbox: Annotated[str, typer.Option("--sandbox", help="Where code runs: local, or e2b (extra e2b).")] = "local",
     allow_unisolated: Annotated[
         bool,
         typer.Option("--allow-unisolated", help="Run a language model's code even where nothing shuts it in."),
     ] = False,
 ) -> None:
-    """Run policies on a suite of tasks and print the report. The same command resumes an interrupted run."""
+    """Run policies on a suite of tasks and print the report. The same command resumes an interrupted run.
+
+    Exit code 3 where a limit of the run (--run-tokens, --run-seconds) left episodes unfinished.
+    """
     from sandmle.api import aevaluate
     from sandmle.cli._progress import eval_progress
     from sandmle.cli.report import print_report
@@ -74,8 +109,15 @@ def eval_command(
                     temperature=temperature,
                     turns=turns,
                     step_seconds=step_seconds,
+                    prompt_tokens=prompt_tokens,
+                    episode_tokens=episode_tokens,
+                    run_tokens=run_tokens,
+                    run_seconds=run_seconds,
                     jobs=None if jobs == "auto" else parse_jobs(jobs),
                     base_url=base_url,
+                    requests_per_minute=requests_per_minute,
+                    tokens_per_minute=tokens_per_minute,
+                    prices=dict(map(_price, prices)),
                     sandbox=cast("SandboxName", sandbox),
                     allow_unisolated=allow_unisolated,
                     on_event=on_event,
@@ -86,3 +128,19 @@ def eval_command(
         gc.freeze()  # the interpreter's last collection walks every object of every library: seconds on a busy machine
         raise typer.Exit(130) from None
     print_report(report)
+    if report.episodes < report.expected:
+        raise typer.Exit(3)  # a limit of the run was reached
+
+
+def _price(text: str) -> tuple[str, tuple[float, float]]:
+    """The model and its prices in ``MODEL=IN,OUT``.
+
+    Raises:
+        BadInput: it is not of that form.
+    """
+    model, _, amounts = text.rpartition("=")
+    try:
+        prompts, replies = map(float, amounts.split(","))
+    except ValueError:
+        raise BadInput(f"--price {text}: write MODEL=IN,OUT, such as openai:NAME=0.25,2") from None
+    return model, (prompts, replies)

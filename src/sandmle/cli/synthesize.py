@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from sandmle.cli._words import spell_cost
+
 if TYPE_CHECKING:
     from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
 
@@ -127,7 +129,7 @@ def _print_yield(records: list[SlotRecord], out: Path) -> None:
     typer.echo(f"{kept} tasks in {out}; yield {kept}/{drawn} candidates ({100 * kept / drawn:.0f} %)")
     if tokens := sum(record.tokens for record in records):
         money = sum(record.money for record in records)
-        typer.echo(f"language models: {tokens:,} tokens" + (f", {money:.2f} by the given prices" if money else ""))
+        typer.echo(f"language models: {spell_cost(tokens, money)}")
     for record in records:
         for rejection in record.rejections:
             typer.echo(f"  rejected candidate {rejection.candidate} at {rejection.stage}: {rejection.reason}")

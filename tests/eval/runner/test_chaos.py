@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sandmle.eval.runner import BudgetSettings, EvalSettings, aevaluate
+from sandmle.eval.runner import BudgetSettings, Endpoint, EvalSettings, aevaluate
 from sandmle.eval.runs import EpisodeSummary
 from sandmle.trajectory import EpisodeStatus
 
@@ -129,7 +129,7 @@ async def play(chaos: Chaos, suite: Path, out: Path, vices: list[str], seconds: 
         repeats=42,
         budget=BudgetSettings(turns=6, model_seconds=seconds),
     )
-    run = await aevaluate(settings, out, jobs=12, base_url=chaos.url, api_key="k", allow_unisolated=True)
+    run = await aevaluate(settings, out, jobs=12, endpoint=Endpoint(chaos.url, "k"), allow_unisolated=True)
     return list(run.episodes)
 
 

@@ -6,10 +6,14 @@ import shutil
 import pytest
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.eval.acceptance.calibration import Calibration, Rung, Step
 from sandmle.eval.report import summarize
-from sandmle.eval.runner import EpisodeFinished, EvalSettings, RunStarted, aevaluate
-from sandmle.eval.runner._prepare import Endpoint, may_run_unisolated, prepare, run_record
+from sandmle.eval.runner import Endpoint, EpisodeFinished, EvalSettings, RunLimits, RunStarted, RunStopped, aevaluate
+from sandmle.eval.runner._prepare import may_run_unisolated, prepare, run_record
+from sandmle.eval.runs import Scale
 from sandmle.settings import get_settings
+from sandmle.task import load_tasks
+from sandmle.trajectory import Price
 
 
 @pytest.fixture
@@ -49,6 +53,73 @@ async def test_more_repeats_run_only_what_is_new(settings, tmp_path):
     assert [episode.repeat for episode in run.episodes] == [0, 1]
     submission = tmp_path / "run" / "submissions" / f"{run.episodes[0].id}.csv"
     assert submission.read_text().startswith("id,")
+
+
+async def test_a_run_stops_at_its_tokens_and_goes_on_with_more(settings, tmp_path, endpoint, completion):
+    endpoint.answers = [completion("<answer>submission</answer>")]  # 107 tokens an episode
+    asked = settings.model_copy(update={"models": ("openai:m",), "repeats": 4})
+    there, prices = Endpoint(endpoint.url), {"openai:m": Price(input=1.0, output=10.0)}
+
+    async def play(**limits):
+        events = []
+        run = await aevaluate(
+            asked,
+            tmp_path / "run",
+            jobs=1,
+            endpoint=there,
+            limits=RunLimits(**limits),
+            prices=prices,
+            on_event=events.append,
+            allow_unisolated=True,
+        )
+        return run, events
+
+    run, events = await play(tokens=200)
+    assert len(run.episodes) == 2
+    assert events[-1] == RunStopped("the run has used 214 of 200 tokens", left=2)
+    assert events[0].prices == prices
+    (cost,) = summarize([run]).timing
+    assert cost.money == pytest.approx((100 * 1.0 + 7 * 10.0) / 1e6)
+    run, events = await play(tokens=214)
+    assert [type(event) for event in events[1:]] == [RunStopped]
+    run, events = await play(seconds=1e-9)
+    assert events[1].reason == "the run has used its 1e-09 s"
+    run, events = await play(tokens=215)
+    assert len(run.episodes) == 3
+    run, events = await play()
+    assert len(run.episodes) == len(endpoint.requests) == 4
+    assert not [event for event in events if isinstance(event, RunStopped)]
+
+
+async def test_a_run_knows_the_scales_of_synthetic_tasks_only(settings, suite, tmp_path):
+    assert (await aevaluate(settings, tmp_path / "real")).record.scales == {}
+    (task,) = load_tasks(suite)
+    shutil.copytree(task.root, tmp_path / "tasks" / task.id)
+    calibration = tmp_path / "tasks" / task.id / "provenance" / "calibration.json"
+    calibration.parent.mkdir(exist_ok=True)
+    calibration.write_text(ladder(dummy=-5.0, bayes=-1.0).to_text())
+    moved = settings.model_copy(update={"suite": f"synthetic:{tmp_path / 'tasks'}"})
+    run = await aevaluate(moved, tmp_path / "made")
+    assert run.record.scales == {task.id: Scale(dummy=5.0, bayes=1.0)}
+
+
+def ladder(dummy, bayes):
+    """A calibration of a metric where lower is better; better is larger in its fields."""
+    rung = Rung(private=(1.0,), mean=1.0, public=(1.0,), headroom=None)
+    step = Step(lower="dummy", upper="linear", difference=1.0, sd=0.1, p=1.0, z=10.0, resamples=250)
+    return Calibration(
+        metric="log_loss",
+        lower_is_better=True,
+        sign=-1.0,
+        rungs={"dummy": rung},
+        best_generic="linear",
+        dummy=dummy,
+        generic=dummy,
+        informed=dummy,
+        bayes=bayes,
+        steps=(step, step),
+        thresholds=None,
+    )
 
 
 @pytest.mark.parametrize(
@@ -91,8 +162,9 @@ async def test_a_run_of_another_endpoint_is_refused(settings, tmp_path):
     one, two = Endpoint("http://user:pw@127.0.0.1:9/v1", "sk-a"), Endpoint("http://user:other@127.0.0.1:9/v1", "sk-b")
     (tmp_path / "run.json").write_text(run_record(prepare(asked, one), "A", one).to_text())
     assert run_record(prepare(asked, two), "A", two).to_text() == (tmp_path / "run.json").read_text()
+    moved = Endpoint("http://127.0.0.1:8/v1", "sk-a")
     with pytest.raises(BadInput, match=r"the endpoint was http://127\.0\.0\.1:9/v1, now http://127\.0\.0\.1:8/v1"):
-        await aevaluate(asked, tmp_path, base_url="http://127.0.0.1:8/v1", api_key="sk-a", allow_unisolated=True)
+        await aevaluate(asked, tmp_path, endpoint=moved, allow_unisolated=True)
 
 
 def test_only_code_that_is_ours_may_run_unisolated_unasked(settings, monkeypatch):

@@ -9,10 +9,10 @@ from io import FileIO
 import pytest
 
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.eval.runs import EvalSettings, RunRecord, open_run, read_run, summarize_episode
+from sandmle.eval.runs import EvalSettings, RunRecord, Scale, open_run, read_run, summarize_episode
 from sandmle.eval.runs import _folder as folder_module
 from sandmle.grades import GradeReport
-from sandmle.trajectory import Action, Episode, Message, Reward, StepResult, Turn, Usage
+from sandmle.trajectory import Action, Episode, Message, Price, Reward, StepResult, Turn, Usage
 
 
 def record(**changes) -> RunRecord:
@@ -190,6 +190,40 @@ def test_repeats_may_grow_and_the_suite_may_move(tmp_path):
     with open_run(tmp_path, record(repeats=5, suite="synthetic:elsewhere")):
         pass
     assert read_run(tmp_path).record.settings.repeats == 5
+
+
+def test_a_resumption_takes_over_new_prices_and_scales(tmp_path):
+    first = record().model_copy(update={"prices": {"a": Price(input=1), "b": Price(input=2)}})
+    again = record(repeats=3).model_copy(
+        update={"prices": {"b": Price(input=5)}, "scales": {"one": Scale(dummy=4, bayes=1)}}
+    )
+    for asked in (first, again):
+        with open_run(tmp_path, asked):
+            pass
+    known = read_run(tmp_path).record
+    assert known.prices == {"a": Price(input=1), "b": Price(input=5)}
+    assert known.scales["one"].headroom(2.5) == 0.5
+
+
+def test_the_tokens_of_all_episodes_are_counted_also_after_a_resumption(tmp_path):
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), None)
+        writer.add(episode("e2", repeat=1, status="infra_error"), None)
+        assert writer.tokens == 20
+    with open_run(tmp_path, record()) as writer:
+        assert writer.tokens == 20
+
+
+def test_a_run_of_an_older_sandmle_is_read(tmp_path):
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode(), None)
+    for name, new in (("run.json", ("scales", "prices")), ("episodes.jsonl", ("history",))):
+        older = json.loads((tmp_path / name).read_text())
+        for field in new:
+            del older[field]
+        (tmp_path / name).write_text(json.dumps(older) + "\n")
+    run = read_run(tmp_path)
+    assert (run.record.scales, run.record.prices, run.episodes[0].history) == ({}, {}, ())
 
 
 def test_the_hash_of_an_episode_ignores_what_does_not_shape_it():
