@@ -1,16 +1,29 @@
 """What a run showed: one table a scaffold and policy, with intervals, and its renderings.
 
-    run folders -> summarize -> Report -> render_terminal | render_markdown | Report.to_text (JSON)
+    run folders -> summarize -> Report -> render_terminal | render_markdown | render_csv | Report.to_text (JSON)
 
 Vocabulary:
     masked        an episode left out of every mean because our infrastructure failed, never for what the agent did
     interval      95 % percentile bootstrap that resamples whole tasks, so that repeats of one task count as one draw
     privileged    a policy that was handed the hidden rule: a calibration, not a measurement
+    unit          of a task: what differences of its scores are measured in, see ``_scores``
 """
 
 from sandmle.eval.report._compare import compare
+from sandmle.eval.report._csv import render_csv
 from sandmle.eval.report._markdown import render_markdown
-from sandmle.eval.report._record import Comparison, Cost, Difference, Estimate, RepeatStats, Report, Row, RunInfo
+from sandmle.eval.report._record import (
+    Comparison,
+    Cost,
+    Difference,
+    Estimate,
+    RepeatStats,
+    Report,
+    Row,
+    RunInfo,
+    Scores,
+    TurnPoint,
+)
 from sandmle.eval.report._summarize import summarize
 from sandmle.eval.report._terminal import render_terminal
 
@@ -23,7 +36,10 @@ __all__ = [
     "Report",
     "Row",
     "RunInfo",
+    "Scores",
+    "TurnPoint",
     "compare",
+    "render_csv",
     "render_markdown",
     "render_terminal",
     "summarize",

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.errors import BadInput
-from sandmle.eval.report._record import Comparison
+from sandmle.eval.report._cells import Cell, labels_of, rows_of, scales_of, tiered, won_medal
+from sandmle.eval.report._record import Comparison, Estimate
+from sandmle.eval.report._scores import Groups, headrooms, human_ranks, ranked_tasks
 from sandmle.eval.report._statistics import paired_difference
-from sandmle.eval.report._summarize import Cell, labels_of, reward_of, rows_of, tiered, won_medal
 from sandmle.eval.runs import Run, read_run
 
 __all__ = ["compare"]
@@ -24,8 +25,8 @@ def compare(one: Path | str | Run, other: Path | str | Run) -> tuple[Comparison,
             or no task.
     """
     runs = [run if isinstance(run, Run) else read_run(run) for run in (one, other)]
-    labels = labels_of(runs)
-    first, second = (rows_of(run, label) for run, label in zip(runs, labels, strict=True))
+    labels, scales = labels_of(runs), scales_of(runs)
+    first, second = (rows_of(run, label, scales) for run, label in zip(runs, labels, strict=True))
     found = tuple(_compared(a, b) for a, b in _pairs(first, second))
     if not any(comparison.tasks for comparison in found):
         raise BadInput(f"{runs[0].folder} and {runs[1].folder} have no finished task in common")
@@ -44,19 +45,22 @@ def _pairs(first: Sequence[Cell], second: Sequence[Cell]) -> list[tuple[Cell, Ce
 
 
 def _compared(one: Cell, other: Cell) -> Comparison:
-    reward = paired_difference(other.values(reward_of), one.values(reward_of))
-    medal = paired_difference(_medals(other), _medals(one))
+    ranked = ranked_tasks((one, other))
+    found = paired_difference(other.rewards, one.rewards)
     return Comparison(
         scaffold=_named(one.scaffold, other.scaffold),
         policy=_named(one.policy, other.policy),
-        tasks=reward[1] if reward else 0,
-        reward=reward[0] if reward else None,
-        any_medal=medal[0] if medal else None,
+        tasks=found[1] if found else 0,
+        reward=found[0] if found else None,
+        any_medal=_difference(*(cell.values(won_medal, tiered) for cell in (one, other))),
+        headroom=_difference(headrooms(one), headrooms(other)),
+        human_rank=_difference(human_ranks(one, ranked), human_ranks(other, ranked)),
     )
 
 
-def _medals(cell: Cell) -> dict[str, list[float]]:
-    return cell.values(won_medal, tiered)
+def _difference(one: Groups, other: Groups) -> Estimate | None:
+    found = paired_difference(other, one)
+    return found[0] if found else None
 
 
 def _named(one: str, other: str) -> str:

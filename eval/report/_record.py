@@ -10,7 +10,18 @@ from sandmle.eval.runs import BudgetSettings
 from sandmle.record import Record, VersionedRecord
 from sandmle.trajectory import IsolationTier, Protocol
 
-__all__ = ["Comparison", "Cost", "Difference", "Estimate", "RepeatStats", "Report", "Row", "RunInfo"]
+__all__ = [
+    "Comparison",
+    "Cost",
+    "Difference",
+    "Estimate",
+    "RepeatStats",
+    "Report",
+    "Row",
+    "RunInfo",
+    "Scores",
+    "TurnPoint",
+]
 
 Share = Annotated[float, Field(ge=0, le=1)]
 
@@ -31,7 +42,37 @@ class RepeatStats(Record):
     sem: float | None
 
 
-class Row(Record):
+class TurnPoint(Record):
+    """What a row's episodes had achieved after ``turns`` turns.
+
+    Attributes:
+        valid: share with a valid submission; ``any_medal`` with one that earns a medal, over tasks with thresholds.
+    """
+
+    turns: int
+    valid: Share
+    any_medal: Share | None
+
+
+class Scores(Record):
+    """What the scores of a row say beyond medals; to the letter in ``_scores`` and ``_profiles``.
+
+    Attributes:
+        headroom: mean share of the way from dummy to Bayes, over tasks whose Bayes score is known.
+        human_rank: mean HumanRank, over tasks with leaderboards.
+        overfit_gap: mean of Public less Private score of the submission that counts, in the task's unit, in [-1, 1].
+        aup: area under the performance profile, relative to the best of the report's rows; None for a single row.
+        profile: share of episodes within 0, 0.05, ... 1 units of the best score; empty where there is no ``aup``.
+    """
+
+    headroom: Estimate | None
+    human_rank: Estimate | None
+    overfit_gap: Estimate | None
+    aup: Share | None
+    profile: tuple[Share, ...]
+
+
+class Row(Scores):
     """One policy in one scaffold. Every share and mean is over the unmasked episodes, None where there are none.
 
     Attributes:
@@ -47,6 +88,8 @@ class Row(Record):
         reward_by_repeat: mean reward a repeat; ``any_medal_by_repeat`` the share of episodes with a medal.
         format_ok: mean share of an episode's replies that the scaffold's parser accepted the first time.
         turns: mean model calls an episode.
+        overflow: share of episodes that left something out of a prompt to fit the context, or ended by a token budget.
+        curve: by turn limit, from prefixes of the same episodes; empty for runs of an older sandmle.
         errors: how many submissions had each code.
     """
 
@@ -71,6 +114,8 @@ class Row(Record):
     any_medal_by_repeat: RepeatStats | None
     format_ok: Share | None
     turns: float | None
+    overflow: Share | None
+    curve: tuple[TurnPoint, ...]
     errors: dict[str, int]
 
 
@@ -93,6 +138,8 @@ class Comparison(Record):
         scaffold: of both, or ``one → other``, as is ``policy``.
         reward: difference of the mean reward; None where they share no task, as is ``any_medal``.
         any_medal: difference of the share of episodes with a medal, over tasks with thresholds.
+        headroom: difference of the mean headroom, over tasks whose Bayes score is known.
+        human_rank: difference of the mean HumanRank, over tasks with leaderboards.
     """
 
     scaffold: str
@@ -100,6 +147,8 @@ class Comparison(Record):
     tasks: int
     reward: Estimate | None
     any_medal: Estimate | None
+    headroom: Estimate | None
+    human_rank: Estimate | None
 
 
 class Cost(Record):
@@ -110,6 +159,7 @@ class Cost(Record):
         overhead_s: wall seconds of the steps that were not CPU of the agent's code.
         model_s: seconds inside model calls.
         wall_s: seconds of the whole episode.
+        money: price of the tokens; None where it is not known.
     """
 
     run: str
@@ -121,6 +171,7 @@ class Cost(Record):
     wall_s: float
     prompt_tokens: float
     completion_tokens: float
+    money: float | None
 
 
 class RunInfo(Record):

@@ -4,56 +4,24 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from sandmle.errors import BadInput
-from sandmle.eval.report._record import Cost, Difference, RepeatStats, Report, Row, RunInfo
+from sandmle.eval.report._cells import Cell, labels_of, reward_of, rows_of, scales_of, tiered, won_medal
+from sandmle.eval.report._profiles import area, gaps_to_best, profile
+from sandmle.eval.report._record import Cost, Difference, RepeatStats, Report, Row, RunInfo, Scores
+from sandmle.eval.report._scores import headrooms, human_ranks, overfit_gaps, ranked_tasks
 from sandmle.eval.report._statistics import clustered_mean, over_repeats, paired_difference
-from sandmle.eval.runs import EpisodeSummary, Run, read_run
+from sandmle.eval.report._turns import turn_curve
+from sandmle.eval.runs import EpisodeSummary, Run, Timing, read_run
+from sandmle.trajectory import EpisodeStatus
 
-__all__ = ["Cell", "labels_of", "reward_of", "rows_of", "summarize", "tiered", "won_medal"]
+__all__ = ["summarize"]
 
 REFERENCE = "scripted:dummy"
-COMPARABLE = ("protocol", "reward", "temperature", "budget")
-
-
-@dataclass(frozen=True)
-class Cell:
-    """The episodes of one scaffold and policy in one run, in a fixed order."""
-
-    run: str
-    scaffold: str
-    policy: str
-    expected: int
-    episodes: tuple[EpisodeSummary, ...]
-
-    @property
-    def counted(self) -> list[EpisodeSummary]:
-        return [episode for episode in self.episodes if not episode.masked]
-
-    @property
-    def privileged(self) -> bool:
-        return any(episode.privileged for episode in self.episodes)
-
-    @property
-    def rewards(self) -> dict[str, list[float]]:
-        """Rewards of the counted episodes by task hash."""
-        return self.values(reward_of)
-
-    def values(
-        self,
-        value: Callable[[EpisodeSummary], float],
-        chosen: Callable[[EpisodeSummary], bool] = lambda _: True,
-    ) -> dict[str, list[float]]:
-        """A value of the chosen counted episodes by task hash, so that equal tasks pair across runs."""
-        groups: dict[str, list[float]] = defaultdict(list)
-        for episode in self.counted:
-            if chosen(episode):
-                groups[episode.task_hash].append(value(episode))
-        return dict(groups)
+PROFILE_AT = tuple(step / 20 for step in range(21))
 
 
 def summarize(runs: Sequence[Path | str | Run]) -> Report:
@@ -69,59 +37,17 @@ def summarize(runs: Sequence[Path | str | Run]) -> Report:
     read = [run if isinstance(run, Run) else read_run(run) for run in runs]
     if not read:
         raise BadInput("name at least one run folder")
-    labels = labels_of(read)
-    cells = [cell for run, label in zip(read, labels, strict=True) for cell in rows_of(run, label)]
+    labels, scales = labels_of(read), scales_of(read)
+    cells = [cell for run, label in zip(read, labels, strict=True) for cell in rows_of(run, label, scales)]
     settings = read[0].record.settings
     return Report(
         protocol=settings.protocol,
         reward=settings.reward,
         runs=tuple(_info(run, label) for run, label in zip(read, labels, strict=True)),
-        rows=tuple(_row(cell) for cell in cells),
+        rows=tuple(_row(cell, scores) for cell, scores in zip(cells, _scores(cells), strict=True)),
         differences=tuple(_differences(cells)),
         timing=tuple(_cost(cell) for cell in cells if cell.counted),
     )
-
-
-def _refuse_mixture(runs: Sequence[Run]) -> None:
-    first = runs[0]
-    for run in runs[1:]:
-        for name in COMPARABLE:
-            ours, theirs = getattr(first.record.settings, name), getattr(run.record.settings, name)
-            if ours != theirs:
-                raise BadInput(
-                    f"{run.folder}: {name} is {theirs} but {first.folder} has {ours}; such results may not stand in"
-                    " one table: report them apart"
-                )
-
-
-def labels_of(runs: Sequence[Run]) -> list[str]:
-    """Folder names, made unique by the whole path; nothing for a single run.
-
-    Raises:
-        BadInput: the runs may not stand in one table, or one is named twice.
-    """
-    _refuse_mixture(runs)
-    if len(runs) == 1:
-        return [""]
-    folders = [run.folder.resolve() for run in runs]
-    if len(set(folders)) < len(folders):
-        raise BadInput("the same run folder is named twice")
-    names = Counter(folder.name for folder in folders)
-    return [folder.name if names[folder.name] == 1 else str(folder) for folder in folders]
-
-
-def rows_of(run: Run, label: str) -> list[Cell]:
-    """The rows of a run: scaffolds x policies."""
-    settings = run.record.settings
-    expected = len(run.record.tasks) * settings.repeats
-    groups: dict[tuple[str, str], list[EpisodeSummary]] = defaultdict(list)
-    for episode in run.episodes:
-        groups[episode.scaffold, episode.policy].append(episode)
-    return [
-        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]))
-        for scaffold in settings.scaffolds
-        for model in settings.models
-    ]
 
 
 def _info(run: Run, label: str) -> RunInfo:
@@ -140,7 +66,7 @@ def _info(run: Run, label: str) -> RunInfo:
     )
 
 
-def _row(cell: Cell) -> Row:
+def _row(cell: Cell, scores: Scores) -> Row:
     counted = cell.counted
     grades = [episode.grade for episode in counted]
     masked_by = Counter(episode.status.value for episode in cell.episodes if episode.masked)
@@ -169,18 +95,33 @@ def _row(cell: Cell) -> Row:
         any_medal_by_repeat=_by_repeat(filter(tiered, counted), won_medal),
         format_ok=_mean(episode.format_ok / episode.turns if episode.turns else 0.0 for episode in counted),
         turns=_mean(episode.turns for episode in counted),
+        overflow=_mean(episode.pruned > 0 or episode.status is EpisodeStatus.TOKEN_BUDGET for episode in counted),
+        curve=turn_curve(counted),
         errors=dict(sorted(errors.items())),
+        **dict(scores),
     )
 
 
+def _scores(cells: Sequence[Cell]) -> list[Scores]:
+    """For each cell, what its scores say beside those of the others."""
+    ranked, gaps = ranked_tasks(cells), gaps_to_best(cells)
+    return [
+        Scores(
+            headroom=clustered_mean(headrooms(cell)),
+            human_rank=clustered_mean(human_ranks(cell, ranked)),
+            overfit_gap=clustered_mean(overfit_gaps(cell)),
+            aup=area(behind),
+            profile=profile(behind, PROFILE_AT) if behind else (),
+        )
+        for cell, behind in zip(cells, gaps, strict=True)
+    ]
+
+
 def _cost(cell: Cell) -> Cost:
-    timings = [episode.timing for episode in cell.counted]
-    means = {
-        name: float(np.mean([getattr(timing, name) for timing in timings]))
-        for name in Cost.model_fields
-        if name not in ("run", "scaffold", "policy")
-    }
-    return Cost(run=cell.run, scaffold=cell.scaffold, policy=cell.policy, **means)
+    timings, price = [episode.timing for episode in cell.counted], cell.price
+    means = {name: float(np.mean([getattr(timing, name) for timing in timings])) for name in Timing.model_fields}
+    money = _mean(timing.cost(price) for timing in timings) if price else None
+    return Cost(run=cell.run, scaffold=cell.scaffold, policy=cell.policy, money=money, **means)
 
 
 def _differences(cells: Sequence[Cell]) -> list[Difference]:
@@ -212,21 +153,6 @@ def _reference(cells: Sequence[Cell]) -> Cell | None:
     dummies = [cell for cell in usable if cell.policy == REFERENCE]
     ranked = sorted(usable, key=lambda cell: float(np.mean([reward_of(episode) for episode in cell.counted])))
     return next(iter(dummies or ranked), None)
-
-
-def reward_of(episode: EpisodeSummary) -> float:
-    """The reward; 0 where there is none."""
-    return episode.reward.total if episode.reward else 0.0
-
-
-def tiered(episode: EpisodeSummary) -> bool:
-    """Whether the task has thresholds."""
-    return episode.grade is not None and episode.grade.thresholds is not None
-
-
-def won_medal(episode: EpisodeSummary) -> float:
-    """1 with a medal, 0 without."""
-    return float(episode.grade is not None and episode.grade.medal is not None)
 
 
 def _by_repeat(counted: Iterable[EpisodeSummary], value: Callable[[EpisodeSummary], float]) -> RepeatStats | None:

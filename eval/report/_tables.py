@@ -6,12 +6,16 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row
+import numpy as np
+
+from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row, TurnPoint
 from sandmle.eval.runs import BudgetSettings
 
 __all__ = ["Table", "footnotes", "headline", "tables"]
 
 PRIVILEGED = "† was handed the hidden rule: a calibration, not a measurement."
+LIMITS = 8
+"""Turn limits that the table shows at most."""
 _EMPTY = "-"
 T = TypeVar("T")
 
@@ -52,8 +56,10 @@ def tables(report: Report) -> list[Table]:
     found = [
         _results(report, "Results", measured),
         _results(report, "Calibration: policies that were handed the hidden rule", calibration),
+        _scores(report),
         _over_repeats(report),
         _differences(report),
+        _turn_limits(report),
         _behaviour(report),
     ]
     return [table for table in found if table.rows]
@@ -66,8 +72,15 @@ def footnotes(report: Report) -> list[str]:
     lines = [
         "n: episodes; mask: share left out of every mean because our infrastructure failed; >med: above the median"
         " threshold; any: any medal; [ ]: 95 % interval from a bootstrap that resamples tasks; s code: CPU seconds of"
-        " the agent's code; s over: wall seconds of its steps beyond that.",
+        " the agent's code; s over: wall seconds of its steps beyond that; overflow: share of episodes whose prompts"
+        " outgrew the context or that ended by a token budget.",
     ]
+    if _scores(report).rows:
+        lines.append(
+            "headroom: of the way from the dummy to the Bayes score; AUP: area under the performance profile, against"
+            " the best scores in this report; overfit gap: score on the Public less that on the Private rows, in units"
+            " of the task."
+        )
     if any(row.privileged for row in report.rows):
         lines.append(PRIVILEGED)
     for row in report.rows:
@@ -95,6 +108,34 @@ def _results(report: Report, title: str, rows: Sequence[Row]) -> Table:
         ("mean reward", lambda row: _estimate(row.reward)),
     ]
     return _table(title, columns, rows)
+
+
+def _scores(report: Report) -> Table:
+    columns: list[tuple[str, Callable[[Row], str]]] = [
+        ("policy", lambda row: _name(report, row)),
+        ("headroom", lambda row: _estimate(row.headroom)),
+        ("HumanRank", lambda row: _estimate(row.human_rank)),
+        ("AUP", lambda row: _number(row.aup, 3)),
+        ("overfit gap", lambda row: _estimate(row.overfit_gap, signed=True)),
+    ]
+    return _filled(_table("Scores", columns, [row for row in report.rows if row.tasks]))
+
+
+def _turn_limits(report: Report) -> Table:
+    rows = [row for row in report.rows if row.curve]
+    longest = max((len(row.curve) for row in rows), default=0)
+    limits = sorted({round(limit) for limit in np.geomspace(1, longest, LIMITS)}) if longest > 1 else []
+
+    def share(limit: int) -> Callable[[Row], str]:
+        return lambda row: _after(row.curve[min(limit, len(row.curve)) - 1])
+
+    columns = [("policy", lambda row: _name(report, row)), *((str(limit), share(limit)) for limit in limits)]
+    return _table("After so many turns: valid / any medal, %", columns, rows if limits else [])
+
+
+def _after(point: TurnPoint) -> str:
+    medal = _EMPTY if point.any_medal is None else f"{100 * point.any_medal:.0f}"
+    return f"{100 * point.valid:.0f}/{medal}"
 
 
 def _over_repeats(report: Report) -> Table:
@@ -128,19 +169,28 @@ def _behaviour(report: Report) -> Table:
         ("policy", lambda cost: _name(report, row_of(cost))),
         ("format", lambda cost: _percent(row_of(cost).format_ok)),
         ("turns", lambda cost: _number(row_of(cost).turns, 1)),
+        ("overflow", lambda cost: _percent(row_of(cost).overflow)),
         ("tok in", lambda cost: _number(cost.prompt_tokens, 0)),
         ("tok out", lambda cost: _number(cost.completion_tokens, 0)),
         ("s code", lambda cost: _number(cost.code_s, 2)),
         ("s model", lambda cost: _number(cost.model_s, 2)),
         ("s over", lambda cost: _number(cost.overhead_s, 2)),
         ("s all", lambda cost: _number(cost.wall_s, 2)),
+        ("cost", lambda cost: _number(cost.money, 4)),
     ]
-    return _table("Behaviour and cost, mean an episode", columns, report.timing)
+    return _filled(_table("Behaviour and cost, mean an episode", columns, report.timing))
 
 
 def _table(title: str, columns: Sequence[tuple[str, Callable[[T], str]]], rows: Sequence[T]) -> Table:
     headers = tuple(header for header, _ in columns)
     return Table(title, headers, tuple(tuple(show(row) for _, show in columns) for row in rows))
+
+
+def _filled(table: Table) -> Table:
+    """The table without its empty columns; without rows where no column but the name is left."""
+    places = [0, *(place for place in range(1, len(table.headers)) if any(row[place] != _EMPTY for row in table.rows))]
+    rows = tuple(tuple(row[place] for place in places) for row in table.rows)
+    return Table(table.title, tuple(table.headers[place] for place in places), rows if len(places) > 1 else ())
 
 
 def _name(report: Report, row: Row | Difference) -> str:

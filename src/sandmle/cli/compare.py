@@ -13,13 +13,16 @@ if TYPE_CHECKING:
 
 __all__ = ["compare_command"]
 
+NUMBERS = ("reward", "any_medal", "headroom", "human_rank")
+"""Differences of a comparison; those that no row has are not shown."""
+
 
 def compare_command(
     one: Annotated[Path, typer.Argument(metavar="A", help="A run folder of `sandmle eval`.")],
     other: Annotated[Path, typer.Argument(metavar="B", help="Another one under the same protocol and budget.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
-    """What B has more than A: reward and medals, paired by task, with 95 % intervals."""
+    """What B has more than A: reward, medals and scores, paired by task, with 95 % intervals."""
     from rich.console import Console
     from rich.table import Table
 
@@ -30,10 +33,13 @@ def compare_command(
         typer.echo(json.dumps([row.model_dump(mode="json") for row in found], indent=2))
         return
     table = Table(title=f"{other} less {one}", title_justify="left", box=None, pad_edge=False)
-    for header in ("scaffold", "policy", "tasks", "reward", "any medal"):
-        table.add_column(header, justify="left" if header in ("scaffold", "policy") else "right")
+    for header in ("scaffold", "policy"):
+        table.add_column(header)
+    numbers = [name for name in NUMBERS if any(getattr(row, name) is not None for row in found)]
+    for header in ("tasks", *numbers):
+        table.add_column(header.replace("_", " "), justify="right")
     for row in found:
-        table.add_row(row.scaffold, row.policy, str(row.tasks), _shown(row.reward), _shown(row.any_medal))
+        table.add_row(row.scaffold, row.policy, str(row.tasks), *(_shown(getattr(row, name)) for name in numbers))
     Console().print(table)
 
 

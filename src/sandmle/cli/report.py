@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.errors import BadInput
+
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
 
@@ -17,21 +19,26 @@ def report_command(
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="Run folders of `sandmle eval`.")],
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="FILE", help="Write it to FILE, as Markdown unless --json.")
-    ] = None,
+        list[Path],
+        typer.Option("--out", metavar="FILE", help="Write it to FILE: .md, .csv or .json; may be repeated."),
+    ] = [],  # noqa: B006 - typer copies it
 ) -> None:
-    """Show what runs showed: medals and rewards with intervals, differences, behaviour and cost."""
-    from sandmle.eval.report import render_markdown, summarize
+    """Show what runs showed: medals, rewards and scores with intervals, differences, behaviour and cost."""
+    from sandmle.eval.report import Report, render_csv, render_markdown, summarize
     from sandmle.files import disk_errors, write_text
 
+    writers = {".md": render_markdown, ".csv": render_csv, ".json": Report.to_text}
+    for file in out:
+        if file.suffix not in writers:
+            raise BadInput(f"--out {file}: give a file that ends in one of {', '.join(writers)}")
     report = summarize(runs)
-    if out is not None:
-        with disk_errors(out):
-            write_text(out, report.to_text() if as_json else render_markdown(report))
-        typer.echo(f"wrote {out}", err=True)
-    elif as_json:
+    for file in out:
+        with disk_errors(file):
+            write_text(file, writers[file.suffix](report))
+        typer.echo(f"wrote {file}", err=True)
+    if as_json:
         typer.echo(report.to_text(), nl=False)
-    else:
+    elif not out:
         print_report(report)
 
 

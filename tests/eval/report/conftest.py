@@ -17,8 +17,10 @@ def summary(policy, task, repeat, reward, *, status="answered", medal=None, erro
     grade = GradeReport(
         task_id=task,
         metric="accuracy",
-        lower_is_better=False,
-        score=None if error else 0.5,
+        lower_is_better=facts.pop("lower_is_better", False),
+        score=None if error else facts.pop("score", 0.5),
+        public_score=facts.pop("public_score", None),
+        human_rank=facts.pop("human_rank", None),
         error=error,
         medal=medal,
         thresholds=facts.pop("thresholds", Thresholds(median=0.5, bronze=0.6, silver=0.7, gold=0.8)),
@@ -53,19 +55,22 @@ def summary(policy, task, repeat, reward, *, status="answered", medal=None, erro
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_run():
     def make(episodes, *, folder="run", repeats=1, tasks=None, **changes):
         models = changes.pop("models", tuple(dict.fromkeys(episode.policy for episode in episodes)))
         names = tasks or sorted({episode.task_id for episode in episodes})
+        known = {name: changes.pop(name) for name in ("scales", "prices") if name in changes}
         settings = EvalSettings(suite="synthetic:tasks", models=models, repeats=repeats, **changes)
+        if "scales" in known:
+            known["scales"] = {name: scale for name, scale in known["scales"].items() if name in names}
         hashes = {name: f"hash of {name}" for name in names}
-        record = RunRecord(settings=settings, tasks=hashes, versions={"python": "3.11"}, isolation="B")
+        record = RunRecord(settings=settings, tasks=hashes, versions={"python": "3.11"}, isolation="B", **known)
         return Run(Path(folder), record, tuple(episodes))
 
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def make_summary():
     return summary

@@ -1,11 +1,14 @@
 """What a reader sees, in every renderer."""
 
+import csv
 import io
 
 import pytest
 from rich.console import Console
 
-from sandmle.eval.report import render_markdown, render_terminal, summarize
+from sandmle.eval.report import render_csv, render_markdown, render_terminal, summarize
+from sandmle.eval.runs import Scale
+from sandmle.trajectory import Chosen, Price
 
 
 def terminal(report, width=80):
@@ -62,6 +65,69 @@ def test_the_terminal_tables_fit_80_columns(report):
     assert max(map(len, lines)) <= 80
     row = next(line for line in lines if line.startswith("scripted:linear"))
     assert row.rstrip().endswith("0.500 [0.50, 0.50]")
+
+
+@pytest.fixture
+def rich_report(make_run, make_summary):
+    """A report with every number, of long names."""
+    history = (Chosen(turn=1, score=0.4), Chosen(turn=11, score=0.7, medal="bronze"))
+    episodes = [
+        make_summary(
+            policy, task, 0, 0.5, medal="bronze", turns=20, history=history, pruned=2, scaffold=scaffold,
+            id=f"{scaffold}-{policy}-{task}", score=0.7, public_score=0.75, human_rank=0.5,
+        )
+        for scaffold in ("mle-agent", "react")
+        for policy in ("openai:some/model-8B", "scripted:informed")
+        for task in "ab"
+    ]  # fmt: skip
+    return summarize(
+        [
+            make_run(
+                episodes,
+                scaffolds=("mle-agent", "react"),
+                scales={"a": Scale(dummy=0.5, bayes=0.9), "b": Scale(dummy=0.5, bayes=1.0)},
+                prices={"openai:some/model-8B": Price(input=100.0, output=1000.0)},
+            )
+        ]
+    )
+
+
+def test_every_number_fits_110_columns(rich_report):
+    lines = [line.rstrip() for line in terminal(rich_report, width=110).splitlines()]
+    assert max(map(len, lines)) <= 110
+    scores = lines[lines.index("Scores") + 3].split()
+    assert " ".join(scores[2:]) == "0.450 [0.40, 0.50] 0.500 [0.50, 0.50] 1.000 +0.113 [+0.10, +0.13]"
+    title = "After so many turns: valid / any medal, %"
+    assert lines[lines.index(title) + 1].split() == ["policy", "1", "2", "4", "6", "8", "13", "20"]
+    assert lines[lines.index(title) + 3].split()[2:] == ["0/0", *["100/0"] * 4, *["100/100"] * 2]
+    behaviour = lines[lines.index("Behaviour and cost, mean an episode") + 3].split()
+    assert behaviour[4] == "100%"
+    assert behaviour[-1] == "0.0050"
+
+
+@pytest.mark.parametrize("render", [terminal, render_markdown])
+def test_a_number_that_no_row_has_is_not_shown(report, render):
+    text = render(report)
+    assert "HumanRank" not in text
+    assert "cost |" not in text
+    assert "After so many turns" not in text
+
+
+def test_csv_has_one_line_a_row_and_every_number(rich_report):
+    lines = list(csv.DictReader(io.StringIO(render_csv(rich_report))))
+    assert [(line["scaffold"], line["policy"], line["privileged"]) for line in lines] == [
+        ("mle-agent", "openai:some/model-8B", "False"),
+        ("mle-agent", "scripted:informed", "True"),
+        ("react", "openai:some/model-8B", "False"),
+        ("react", "scripted:informed", "True"),
+    ]
+    first, row = lines[0], rich_report.rows[0]
+    assert (first["protocol"], first["reward_preset"], first["masked_by"]) == ("clean", "paper", "")
+    assert float(first["headroom"]) == row.headroom.mean
+    assert float(first["headroom_low"]) == row.headroom.low
+    assert float(first["reward"]) == row.reward.mean
+    assert float(first["money"]) == rich_report.timing[0].money
+    assert lines[1]["money"] == lines[1]["aup"] == ""
 
 
 @pytest.mark.parametrize("render", [terminal, render_markdown])
