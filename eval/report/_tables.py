@@ -61,6 +61,7 @@ def tables(report: Report) -> list[Table]:
         _differences(report),
         _turn_limits(report),
         _behaviour(report),
+        _seconds(report),
     ]
     return [table for table in found if table.rows]
 
@@ -71,9 +72,9 @@ def footnotes(report: Report) -> list[str]:
         return []
     lines = [
         "n: episodes; mask: share left out of every mean because our infrastructure failed; >med: above the median"
-        " threshold; any: any medal; [ ]: 95 % interval from a bootstrap that resamples tasks; s code: CPU seconds of"
-        " the agent's code; s over: wall seconds of its steps beyond that; overflow: share of episodes whose prompts"
-        " outgrew the context or that ended by a token budget.",
+        " threshold; any: any medal; [ ]: 95 % interval from a bootstrap that resamples tasks; overflow: share of"
+        " episodes whose prompts outgrew the context or that ended by a token budget; code: CPU seconds of the agent's"
+        " code; overhead: wall seconds of its steps beyond that.",
     ]
     if _scores(report).rows:
         lines.append(
@@ -160,25 +161,32 @@ def _differences(report: Report) -> Table:
 
 
 def _behaviour(report: Report) -> Table:
-    behaviour = {(row.run, row.scaffold, row.policy): row for row in report.rows}
-
-    def row_of(cost: Cost) -> Row:
-        return behaviour[cost.run, cost.scaffold, cost.policy]
-
     columns: list[tuple[str, Callable[[Cost], str]]] = [
-        ("policy", lambda cost: _name(report, row_of(cost))),
-        ("format", lambda cost: _percent(row_of(cost).format_ok)),
-        ("turns", lambda cost: _number(row_of(cost).turns, 1)),
-        ("overflow", lambda cost: _percent(row_of(cost).overflow)),
+        ("policy", lambda cost: _name(report, _row_of(report, cost))),
+        ("format", lambda cost: _percent(_row_of(report, cost).format_ok)),
+        ("turns", lambda cost: _number(_row_of(report, cost).turns, 1)),
+        ("overflow", lambda cost: _percent(_row_of(report, cost).overflow)),
         ("tok in", lambda cost: _number(cost.prompt_tokens, 0)),
         ("tok out", lambda cost: _number(cost.completion_tokens, 0)),
-        ("s code", lambda cost: _number(cost.code_s, 2)),
-        ("s model", lambda cost: _number(cost.model_s, 2)),
-        ("s over", lambda cost: _number(cost.overhead_s, 2)),
-        ("s all", lambda cost: _number(cost.wall_s, 2)),
         ("cost", lambda cost: _number(cost.money, 4)),
     ]
-    return _filled(_table("Behaviour and cost, mean an episode", columns, report.timing))
+    return _filled(_table("Behaviour, mean an episode", columns, report.timing))
+
+
+def _seconds(report: Report) -> Table:
+    columns: list[tuple[str, Callable[[Cost], str]]] = [
+        ("policy", lambda cost: _name(report, _row_of(report, cost))),
+        ("code", lambda cost: _number(cost.code_s, 2)),
+        ("overhead", lambda cost: _number(cost.overhead_s, 2)),
+        ("model", lambda cost: _number(cost.model_s, 2)),
+        ("all", lambda cost: _number(cost.wall_s, 2)),
+    ]
+    return _table("Seconds, mean an episode", columns, report.timing)
+
+
+def _row_of(report: Report, cost: Cost) -> Row:
+    who = (cost.run, cost.scaffold, cost.policy)
+    return next(row for row in report.rows if (row.run, row.scaffold, row.policy) == who)
 
 
 def _table(title: str, columns: Sequence[tuple[str, Callable[[T], str]]], rows: Sequence[T]) -> Table:

@@ -29,7 +29,7 @@ def render_terminal(report: Report) -> RenderableType:
 def _table(table: Table) -> RichTable:
     drawn = RichTable(title=Text(table.title), title_justify="left", box=_COLUMNS, show_edge=False, padding=0)
     for number, header in enumerate(table.headers):
-        drawn.add_column(Text(header), justify="left" if number == 0 else "right", no_wrap=number > 0)
+        drawn.add_column(Text(header), justify="left" if number == 0 else "right", no_wrap=number > 0, overflow="fold")
     for row in table.rows:
         drawn.add_row(*(Text(cell) for cell in row))
     return drawn

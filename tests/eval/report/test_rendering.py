@@ -100,7 +100,7 @@ def test_every_number_fits_110_columns(rich_report):
     title = "After so many turns: valid / any medal, %"
     assert lines[lines.index(title) + 1].split() == ["policy", "1", "2", "4", "6", "8", "13", "20"]
     assert lines[lines.index(title) + 3].split()[2:] == ["0/0", *["100/0"] * 4, *["100/100"] * 2]
-    behaviour = lines[lines.index("Behaviour and cost, mean an episode") + 3].split()
+    behaviour = lines[lines.index("Behaviour, mean an episode") + 3].split()
     assert behaviour[4] == "100%"
     assert behaviour[-1] == "0.0050"
 
