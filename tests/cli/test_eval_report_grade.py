@@ -52,6 +52,35 @@ def test_report_prints_json_and_writes_what_the_suffix_says(run_folder, tmp_path
     assert json.loads(record) == printed
 
 
+def test_a_run_that_reaches_its_tokens_says_so_with_exit_code_3_and_goes_on_with_more(
+    suite, tmp_path, endpoint, completion
+):
+    endpoint.answers = [completion("<answer>submission</answer>")]  # 107 tokens
+    asked = (
+        "eval",
+        "--suite",
+        f"synthetic:{suite}",
+        "--model",
+        "openai:m",
+        "--base-url",
+        endpoint.url,
+        "--repeats",
+        "3",
+    )
+    rest = ("--out", tmp_path / "run", "--jobs", "1", "--allow-unisolated", "--price", "openai:m=1000,0")
+    stopped = invoke(*asked, *rest, "--run-tokens", "107", "--requests-per-minute", "100000")
+    assert stopped.exit_code == 3
+    assert "mean 0.100 · 107 tokens, 0.10 by the given prices, about 0.30 for all 3" in stopped.stderr
+    assert "stopped: the run has used 107 of 107 tokens; 2 episodes left" in stopped.stderr
+    assert "unfinished: 1 of 3 episodes" in stopped.stdout
+    finished = invoke(*asked, *rest, "--episode-tokens", "1")
+    assert isinstance(finished.exception, BadInput)  # that would be another run
+    finished = invoke(*asked, *rest)
+    assert finished.exit_code == 0
+    assert "0.1000" in finished.stdout
+    assert len(endpoint.requests) == 3
+
+
 def test_grade_says_valid_with_exit_code_0(suite, run_folder):
     task = next(suite.iterdir())
     good = next((run_folder / "submissions").iterdir())

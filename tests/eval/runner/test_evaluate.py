@@ -80,27 +80,29 @@ async def test_a_run_stops_at_its_tokens_and_goes_on_with_more(settings, tmp_pat
     assert events[0].prices == prices
     (cost,) = summarize([run]).timing
     assert cost.money == pytest.approx((100 * 1.0 + 7 * 10.0) / 1e6)
-    run, events = await play(tokens=214)
+    run, events = await play(tokens=214, seconds=1e-9)
     assert [type(event) for event in events[1:]] == [RunStopped]
     run, events = await play(seconds=1e-9)
-    assert events[1].reason == "the run has used its 1e-09 s"
-    run, events = await play(tokens=215)
-    assert len(run.episodes) == 3
-    run, events = await play()
+    assert events[1] == RunStopped("the run has used its 1e-09 s", left=2)
+    run, events = await play(tokens=1_000)
     assert len(run.episodes) == len(endpoint.requests) == 4
     assert not [event for event in events if isinstance(event, RunStopped)]
 
 
-async def test_a_run_knows_the_scales_of_synthetic_tasks_only(settings, suite, tmp_path):
-    assert (await aevaluate(settings, tmp_path / "real")).record.scales == {}
+def test_a_run_knows_the_scales_of_synthetic_tasks_only(settings, suite, tmp_path):
+    def scales(asked):
+        return run_record(prepare(asked, Endpoint()), "A", Endpoint()).scales
+
+    assert scales(settings) == {}
     (task,) = load_tasks(suite)
     shutil.copytree(task.root, tmp_path / "tasks" / task.id)
     calibration = tmp_path / "tasks" / task.id / "provenance" / "calibration.json"
     calibration.parent.mkdir(exist_ok=True)
     calibration.write_text(ladder(dummy=-5.0, bayes=-1.0).to_text())
     moved = settings.model_copy(update={"suite": f"synthetic:{tmp_path / 'tasks'}"})
-    run = await aevaluate(moved, tmp_path / "made")
-    assert run.record.scales == {task.id: Scale(dummy=5.0, bayes=1.0)}
+    assert scales(moved) == {task.id: Scale(dummy=5.0, bayes=1.0)}
+    calibration.write_text(ladder(dummy=-1.0, bayes=-1.0).to_text())
+    assert scales(moved) == {}
 
 
 def ladder(dummy, bayes):
