@@ -1,9 +1,10 @@
-"""The ten-row leaderboard that stands in for Kaggle's on a synthetic task (protocol ``dojo``)."""
+"""The leaderboard of protocol ``dojo``: a competition's own, or ten rows that stand in for it on a synthetic task."""
 
 from __future__ import annotations
 
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
+from sandmle.eval.grading.boards import read_boards
 from sandmle.eval.grading.human_rank import human_rank
 from sandmle.task import Task
 
@@ -11,11 +12,13 @@ __all__ = ["board_position", "task_board"]
 
 
 def task_board(task: Task) -> tuple[float, ...]:
-    """Ten scores, best first: gold, silver, two bronze, two median, four of the dummy baseline.
+    """The scores of a board, best first; without one: gold, silver, two bronze, two median, four of the dummy baseline.
 
     Raises:
         BadInput: the task has no thresholds, or its calibration can't be read.
     """
+    if boards := read_boards(task):
+        return boards.private or boards.public
     thresholds = task.manifest.thresholds
     if thresholds is None:
         raise BadInput(f"{task.root}: protocol dojo needs a task with thresholds; choose --protocol clean")

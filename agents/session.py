@@ -25,7 +25,7 @@ from sandmle.agents.observation import escape_control, observe_step, plain_text
 from sandmle.agents.submissions import SCORE_CALLS, SUBMISSION, Attempt, Submissions
 from sandmle.canary import canary
 from sandmle.errors import BadInput, InfraError
-from sandmle.eval.grading import MAX_BYTES, grade_bytes, invalid_report
+from sandmle.eval.grading import grade_bytes, invalid_report, size_limit
 from sandmle.files import hash_tree
 from sandmle.grades import GradeError
 from sandmle.sandboxes import Sandbox, SandboxBackend, SandboxLimits, SandboxSpec
@@ -243,7 +243,7 @@ class AgentSession:
     async def _collect(self) -> Attempt | None:
         """Take what the step left: read with the sandbox's rights, grade the bytes, archive if valid."""
         try:
-            data = await self._sandbox.read(SUBMISSION, max_bytes=MAX_BYTES)
+            data = await self._sandbox.read(SUBMISSION, max_bytes=size_limit(self.task))
         except FileNotFoundError:
             return None
         except ValueError as error:

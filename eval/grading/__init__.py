@@ -28,7 +28,7 @@ from sandmle.eval.grading._cells import MAX_TEXT
 from sandmle.eval.grading._fault import InvalidSubmission
 from sandmle.eval.grading._grade import grade_bytes, grade_predictions, grade_submission, invalid_report
 from sandmle.eval.grading._masks import decode_mask, encode_mask
-from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_submission
+from sandmle.eval.grading._submission import MAX_BYTES, decode_submission, read_submission, size_limit
 
 __all__ = [
     "MAX_BYTES",
@@ -45,4 +45,5 @@ __all__ = [
     "load_answers",
     "read_answers",
     "read_submission",
+    "size_limit",
 ]

@@ -1,8 +1,9 @@
 """The hidden labels of a task, read from ``answers.csv`` and encoded.
 
-Columns are selected by name: the id column, the target, ``Usage`` (Public or Private; all rows are Private where there
-is no such column), for ``relevance`` the group column, and ``canary``, which is ignored. The target is the prediction
-column of the submission, or, where a submission holds one column per class, the one column that is none of the others.
+Columns are selected by name: the id column, the target, ``Usage`` (Public, Private, or Ignored for a row that must be
+there but counts nowhere; all rows are Private where there is no such column), for ``relevance`` the group column, and
+``canary``, which is ignored. The target is the prediction column of the submission, or, where a submission holds one
+column per class, the one column that is none of the others.
 """
 
 from __future__ import annotations
@@ -37,12 +38,19 @@ class AnswerKey:
     Attributes:
         ids: the n test rows, in canonical spelling.
         truth: the n rows' truth as ``Metric.score`` takes it; groups of ``relevance`` are numbered as they come.
-        private: shape (n,), True where a row counts for the score, False where it is Public.
+        private: shape (n,), True where a row counts for the score.
+        ignored: the same where a row counts nowhere; None where every row that is not Private is Public.
     """
 
     ids: tuple[str, ...]
     truth: Values
     private: NDArray[np.bool_]
+    ignored: NDArray[np.bool_] | None = None
+
+    @property
+    def public(self) -> NDArray[np.bool_]:
+        """Shape (n,), True where a row counts for the Public score."""
+        return ~self.private if self.ignored is None else ~(self.private | self.ignored)
 
     @cached_property
     def position(self) -> dict[str, int]:
@@ -54,9 +62,12 @@ def load_answers(task: Task) -> AnswerKey:
     """The answer key of a task.
 
     Raises:
-        BadInput: ``answers.csv`` is missing or broken; says where.
+        BadInput: ``answers.csv`` is missing or broken, says where; or our graders can't score the task.
     """
-    return read_answers(task.answers, task.manifest.submission)
+    form = task.manifest.submission
+    if form is None:
+        raise BadInput(f"{task.root}: only its benchmark's own grader knows the format; prepare the task again")
+    return read_answers(task.answers, form)
 
 
 def read_answers(path: Path, form: SubmissionFormat) -> AnswerKey:
@@ -87,10 +98,12 @@ def _encode(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> Answ
         raise ValueError(f"column {form.id_column!r} holds the same id twice")
     target = _target(columns, form)
     truth = decode_truth(columns[target], form, target)
-    private = _private(columns.get(USAGE), len(ids))
+    usage = _usage(columns.get(USAGE), len(ids))
+    private = usage == "Private"
     if form.kind == "relevance":
         truth = np.column_stack([truth, _groups(columns, form, private)])
-    return AnswerKey(ids, truth, private)
+    ignored = usage == "Ignored"
+    return AnswerKey(ids, truth, private, ignored if ignored.any() else None)
 
 
 def _target(columns: dict[str, tuple[str, ...]], form: SubmissionFormat) -> str:
@@ -117,13 +130,11 @@ def _groups(columns: dict[str, tuple[str, ...]], form: SubmissionFormat, private
     return groups
 
 
-def _private(usage: Sequence[str] | None, n_rows: int) -> NDArray[np.bool_]:
-    if usage is None:
-        return np.ones(n_rows, dtype=np.bool_)
-    values = [cell.strip() for cell in usage]
-    if not set(values) <= {"Public", "Private"}:
-        raise ValueError(f"column {USAGE!r} must hold Public or Private only")
-    private = np.array([value == "Private" for value in values], dtype=np.bool_)
-    if not private.any():
+def _usage(cells: Sequence[str] | None, n_rows: int) -> NDArray[np.str_]:
+    """The Usage of each row, shape (n,)."""
+    usage = np.array(["Private"] * n_rows if cells is None else [cell.strip() for cell in cells])
+    if not set(usage) <= {"Public", "Private", "Ignored"}:
+        raise ValueError(f"column {USAGE!r} must hold Public, Private or Ignored only")
+    if "Private" not in usage:
         raise ValueError(f"column {USAGE!r} marks no row Private, so nothing can be scored")
-    return private
+    return usage

@@ -19,6 +19,8 @@ from sandmle.task import SubmissionFormat
 __all__ = ["decode_columns", "decode_truth"]
 
 PROBABILITIES = COLUMN_PER_CLASS | {"probability"}
+SUM_TOLERANCE = 1.1e-5
+"""How far a sum of class probabilities may lie from 1 where it must be 1: what MLE-bench allows."""
 
 
 def decode_columns(columns: Sequence[Sequence[str]], form: SubmissionFormat, domain: tuple[float, float]) -> Values:
@@ -53,9 +55,8 @@ def decode_columns(columns: Sequence[Sequence[str]], form: SubmissionFormat, dom
     if form.kind not in COLUMN_PER_CLASS:
         return parsed[0]
     matrix = np.column_stack(parsed)
-    empty = np.flatnonzero(matrix.sum(axis=1) == 0.0)
-    if form.kind == "class_probabilities" and empty.size:
-        raise InvalidSubmission(GradeError.OUT_OF_DOMAIN, f"row {empty[0] + 1}: the class probabilities sum to 0")
+    if form.kind == "class_probabilities":
+        _check_sums(matrix.sum(axis=1), form)
     return matrix
 
 
@@ -77,6 +78,16 @@ def decode_truth(cells: Sequence[str], form: SubmissionFormat, column: str) -> V
     if form.kind == "number":
         return numbers(cells, column)
     return labels(cells, class_index(form), column)
+
+
+def _check_sums(sums: Array, form: SubmissionFormat) -> None:
+    """Refuse rows that can't be rescaled to sum to 1, or must not be."""
+    wrong = np.flatnonzero(np.abs(sums - 1.0) > SUM_TOLERANCE if form.sums_to_one else sums == 0.0)
+    if wrong.size:
+        row = int(wrong[0])
+        raise InvalidSubmission(
+            GradeError.OUT_OF_DOMAIN, f"row {row + 1}: the class probabilities sum to {sums[row]:.6g}"
+        )
 
 
 def _within(values: Array, column: str, low: float, high: float) -> Array:

@@ -20,12 +20,13 @@ from sandmle.eval.grading._kinds import decode_columns
 from sandmle.eval.grading._table import parse_csv
 from sandmle.eval.metrics import Values
 from sandmle.grades import GradeError
-from sandmle.task import SubmissionFormat
+from sandmle.task import SubmissionFormat, Task
 
-__all__ = ["MAX_BYTES", "decode_submission", "read_bytes", "read_submission"]
+__all__ = ["MAX_BYTES", "decode_submission", "read_bytes", "read_submission", "size_limit"]
 
 MAX_BYTES = 64 << 20
-"""The largest submission that is read, in bytes."""
+"""The largest submission that is read, in bytes, where the sample submission is not large itself."""
+_TIMES_THE_SAMPLE = 4
 
 ANY_NUMBER = (-math.inf, math.inf)
 NOT_THERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG)
@@ -87,6 +88,12 @@ def decode_submission(
     order = _align([canonical(row[0]) for row in table], key)
     columns = [[row[place] for row in table] for place in range(1, len(wanted))]
     return decode_columns(columns, form, domain)[order]
+
+
+def size_limit(task: Task) -> int:
+    """The largest submission to ``task`` that is read, in bytes."""
+    sample = task.public / "sample_submission.csv"
+    return max(MAX_BYTES, _TIMES_THE_SAMPLE * sample.stat().st_size) if sample.is_file() else MAX_BYTES
 
 
 def read_bytes(path: Path, max_bytes: int) -> bytes:

@@ -5,8 +5,9 @@ benchmark is installed is a matter of the machine, so it stands in the settings,
 
     {"submission": path, "public": dir, "private": dir, "competition": id} ──stdin──▶ SCRIPT ──stdout──▶ Verdict
 
-``prepared/private/original`` holds the hidden files as the benchmark's own code wants them. A script that dies says
-that the submission can't be scored: the originals crash on some invalid files, and one file must not end a batch.
+``prepared/private/original`` holds the hidden files as the benchmark's own code wants them. A script that exits with an
+error says that the submission can't be scored: the originals crash on some invalid files, and one file must not end a
+batch. One that is killed, prints no verdict, takes too long or names a problem is our own affair, never a score.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import json
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from importlib.resources import files
 from pathlib import Path
 from typing import Literal
 
@@ -27,14 +29,18 @@ from sandmle.record import Record, VersionedRecord
 from sandmle.settings import get_settings
 from sandmle.task import Task
 
-__all__ = ["ORIGINAL", "OriginalGrader", "Verdict", "read_original", "score_by_original"]
+__all__ = ["HIDDEN", "ORIGINAL", "OriginalGrader", "Verdict", "read_original", "require_original", "score_by_original"]
 
 ORIGINAL = "original.json"
+HIDDEN = "original"
+"""Folder of ``prepared/private`` that holds a benchmark's own hidden files."""
 SECONDS = 600.0
 _LAST_LINES = 400
 Package = Literal["mle-bench", "mle-dojo"]
 _SETTINGS: Mapping[Package, str] = {"mle-bench": "mlebench_python", "mle-dojo": "mledojo_python"}
-SCRIPTS: dict[Package, str] = {}
+SCRIPTS: dict[Package, str] = {
+    "mle-bench": files("sandmle.eval.grading.originals").joinpath("mle_bench.py").read_text(encoding="utf-8"),
+}
 """The program that each benchmark's interpreter runs, by its name."""
 
 
@@ -46,11 +52,12 @@ class OriginalGrader(VersionedRecord):
 
 
 class Verdict(Record):
-    """What a script prints: a score, or the code of the fault and its detail."""
+    """What a script prints: a score, the code of the fault and its detail, or what is wrong with the installation."""
 
     score: float | None = None
     error: GradeError | None = None
     detail: str = ""
+    problem: str = ""
 
 
 def read_original(task: Task) -> OriginalGrader | None:
@@ -63,13 +70,23 @@ def read_original(task: Task) -> OriginalGrader | None:
     return OriginalGrader.read(path) if path.is_file() else None
 
 
+def require_original(task: Task) -> None:
+    """See that the interpreter is there which a task's original grader needs, if it has one.
+
+    Raises:
+        EnvironmentProblem: it is not; says how to set it.
+    """
+    if original := read_original(task):
+        _interpreter(original.package)
+
+
 def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> float:
     """The score that the benchmark's own code gives the submission ``data``.
 
     Raises:
         InvalidSubmission: it gives none, or dies.
-        EnvironmentProblem: the benchmark is not installed where the settings say.
-        InfraError: its answer can't be read, or it takes longer than ``SECONDS``.
+        EnvironmentProblem: the benchmark is not installed where the settings say, or lacks a library.
+        InfraError: it was killed, its answer can't be read, or it takes longer than ``SECONDS``.
     """
     python = _interpreter(original.package)
     with tempfile.TemporaryDirectory(prefix="sandmle-grade-") as scratch:
@@ -78,7 +95,7 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
         request = {
             "submission": str(submission),
             "public": str(task.public),
-            "private": str(task.private / "original"),
+            "private": str(task.private / HIDDEN),
             "competition": original.competition,
         }
         printed = _run([str(python), "-c", SCRIPTS[original.package]], json.dumps(request), Path(scratch))
@@ -86,6 +103,10 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
         verdict = Verdict.model_validate_json(printed.strip().rpartition("\n")[2])
     except ValidationError as error:
         raise InfraError(f"the grader of {original.package} printed no verdict: {printed[-_LAST_LINES:]}") from error
+    if verdict.problem:
+        raise EnvironmentProblem(
+            f"{original.package} can't grade {original.competition} with {python}: {verdict.problem}"
+        )
     if verdict.score is None:
         raise InvalidSubmission(verdict.error or GradeError.UNPARSABLE, verdict.detail)
     return verdict.score
@@ -112,7 +133,9 @@ def _run(command: list[str], request: str, folder: Path) -> str:
         raise InfraError(f"the original grader took longer than {SECONDS:g} s") from error
     except OSError as error:
         raise EnvironmentProblem(f"{command[0]}: {error.strerror}") from error
+    last = done.stderr.strip().rpartition("\n")[2][-_LAST_LINES:]
+    if done.returncode < 0:
+        raise InfraError(f"the original grader was ended by signal {-done.returncode}: {last}")
     if done.returncode:
-        last = done.stderr.strip().rpartition("\n")[2][-_LAST_LINES:]
         raise InvalidSubmission(GradeError.UNPARSABLE, f"the original grader ended with an error: {last}")
     return done.stdout

@@ -7,9 +7,17 @@ file: one for each kind of prediction, and for ``number`` also ``quantiles`` and
 from importlib import import_module
 from pkgutil import iter_modules
 
-from sandmle.eval.metrics._registry import Array, Metric, MetricUndefined, Values, get_metric, metric_names
+from sandmle.eval.metrics._registry import (
+    Array,
+    Metric,
+    MetricUndefined,
+    Values,
+    get_metric,
+    metric_names,
+    metric_title,
+)
 
-__all__ = ["Array", "Metric", "MetricUndefined", "Values", "get_metric", "metric_names"]
+__all__ = ["Array", "Metric", "MetricUndefined", "Values", "get_metric", "metric_names", "metric_title"]
 
 for _module in iter_modules(__path__):
     if not _module.name.startswith("_"):

@@ -28,6 +28,7 @@ __all__ = [
     "Values",
     "get_metric",
     "metric_names",
+    "metric_title",
     "register",
     "root",
     "unchanged",
@@ -177,3 +178,8 @@ def get_metric(name: str) -> Metric:
         return _METRICS[name]
     except KeyError:
         raise BadInput(f"unknown metric {name!r}; choose from {', '.join(metric_names())}") from None
+
+
+def metric_title(name: str) -> str:
+    """How a brief writes the metric ``name``; the name itself where only a benchmark's own grader knows it."""
+    return _METRICS[name].title if name in _METRICS else name

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from sandmle.agents.chat import Pace, Policy, make_policy
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
+from sandmle.eval.grading.original import require_original
 from sandmle.eval.runner._episode import EpisodePlan
 from sandmle.eval.runs import EvalSettings, RunRecord, Scale
 from sandmle.eval.suites import load_suite
@@ -126,12 +127,13 @@ def prepare(settings: EvalSettings, endpoint: Endpoint) -> Prepared:
 
     Raises:
         BadInput: an unknown name, a missing suite, a task whose files are not those of its manifest.
-        EnvironmentProblem: an endpoint with neither key nor address.
+        EnvironmentProblem: an endpoint with neither key nor address, or a task's original grader is not installed.
     """
     get_preset(settings.reward)
     scaffolds = tuple(get_scaffold(name) for name in settings.scaffolds)
     tasks = load_suite(settings.suite).tasks
     for task in tasks:
+        require_original(task)
         _check_files(task)
     policies = Policies(settings, endpoint)
     for name in settings.models:

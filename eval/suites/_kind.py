@@ -51,7 +51,7 @@ class Preparation:
     Attributes:
         name: the member's own name.
         task: its task folder; None where there is none.
-        reason: why not, and what to do about it.
+        reason: why not, and what to do about it; of a task that was there already, just that.
     """
 
     name: str

@@ -6,11 +6,12 @@ from collections.abc import Callable
 
 from sandmle.errors import BadInput
 from sandmle.eval.suites._kind import Preparation, Sources, Suite, SuiteKind
+from sandmle.eval.suites.mle_bench import MLE_BENCH_KINDS
 from sandmle.eval.suites.synthetic import Synthetic
 
 __all__ = ["get_kind", "load_suite", "prepare_suite", "suite_kinds"]
 
-_KINDS: dict[str, SuiteKind] = {kind.name: kind for kind in (Synthetic(),)}
+_KINDS: dict[str, SuiteKind] = {kind.name: kind for kind in (Synthetic(), *MLE_BENCH_KINDS)}
 
 
 def suite_kinds() -> tuple[SuiteKind, ...]:

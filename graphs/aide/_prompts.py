@@ -8,7 +8,7 @@ from typing import Any
 
 from sandmle.agents.context import estimate_tokens
 from sandmle.agents.observation import escape_control
-from sandmle.eval.metrics import get_metric
+from sandmle.eval.metrics import metric_title
 from sandmle.graphs.aide._journal import Node
 from sandmle.graphs.aide._state import AideState, journal_of
 from sandmle.graphs.episode import Live
@@ -70,7 +70,7 @@ def _shown(node: Node | None) -> dict[str, str]:
 def _told(bound: Live) -> dict[str, str]:
     manifest = bound.session.task.manifest
     return {
-        "metric": get_metric(manifest.metric).title,
+        "metric": metric_title(manifest.metric),
         "direction": "lower" if manifest.lower_is_better else "higher",
     }
 

@@ -25,6 +25,9 @@ from sandmle.agents.roles import Feedback, TaskPlan
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Acceptance, Calibration, accept, calibrate
 from sandmle.eval.grading import InvalidSubmission
+from sandmle.eval.grading.boards import BOARDS, read_boards
+from sandmle.eval.grading.medals import thresholds_from_leaderboard
+from sandmle.eval.grading.original import ORIGINAL
 from sandmle.files import disk_errors, hash_tree
 from sandmle.graphs.synthesis import trial, verification
 from sandmle.graphs.synthesis.drawing import draw_data
@@ -99,9 +102,17 @@ def _changed_files(task: Task) -> Iterator[str]:
 
 
 def _real_faults(task: Task) -> Iterator[str]:
-    """A real task has neither rule nor thresholds, so there is nothing to run again."""
-    if task.manifest.thresholds is not None or task.provenance.exists():
-        yield "task.json says that the task is real, but it has thresholds or provenance"
+    """A real task has no rule, so there is nothing to run again; its thresholds are those of a board it may have."""
+    try:
+        boards = read_boards(task)
+        thresholds = thresholds_from_leaderboard(boards.private) if boards and boards.private else None
+    except BadInput as error:
+        yield f"its boards can't be read: {error}"
+        return
+    if task.manifest.thresholds != thresholds:
+        yield "task.json says that the task is real, but its thresholds are not those of a board"
+    if task.provenance.exists() and not {path.name for path in task.provenance.iterdir()} <= {BOARDS, ORIGINAL}:
+        yield "task.json says that the task is real, but it has a provenance"
 
 
 class _Check:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer, model_validator
 
 from sandmle.record import Record
 
@@ -53,6 +53,7 @@ class SubmissionFormat(Record):
         group_column: column of test table and answers that says which rows are ranked together; relevance only.
         top: most labels in a cell; ranked_labels only.
         mask_shape: (height, width) of every mask in pixels; mask only.
+        sums_to_one: a row whose class probabilities do not sum to 1 is refused, not rescaled; class_probabilities only.
     """
 
     id_column: str
@@ -62,6 +63,15 @@ class SubmissionFormat(Record):
     group_column: str | None = None
     top: Annotated[int, Field(ge=1)] | None = None
     mask_shape: tuple[Annotated[int, Field(ge=1)], Annotated[int, Field(ge=1)]] | None = None
+    sums_to_one: bool = False
+
+    @model_serializer(mode="wrap")
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Leave ``sums_to_one`` out where it is False, so that the hashes of older manifests stay theirs."""
+        found: dict[str, Any] = dump(self)
+        if not self.sums_to_one:
+            found.pop("sums_to_one", None)
+        return found
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -76,6 +86,8 @@ class SubmissionFormat(Record):
             raise ValueError(f"a {self.kind} has no classes")
         if self.kind in SPACE_SEPARATED and any(name.split() != [name] or name == EMPTY for name in self.classes):
             raise ValueError(f"labels of {self.kind} must hold no space and not be {EMPTY!r}")
+        if self.sums_to_one and self.kind != "class_probabilities":
+            raise ValueError(f"the values of a {self.kind} have no sum")
         for name, kind in (("group_column", "relevance"), ("top", "ranked_labels"), ("mask_shape", "mask")):
             if (getattr(self, name) is not None) != (self.kind == kind):
                 raise ValueError(f"{name} is what {kind} needs and no other kind may have")

@@ -163,7 +163,13 @@ class MadeBy(Record):
 
 
 class TaskManifest(VersionedRecord):
-    """``task.json``. ``files`` maps every other file of the folder (POSIX path) to its SHA-256."""
+    """``task.json``.
+
+    Attributes:
+        metric: one of ``sandmle.eval.metrics``; for a task that a benchmark's own code grades, that benchmark's name.
+        submission: None where only a benchmark's own code knows the format.
+        files: SHA-256 of every other file of the folder, by its POSIX path.
+    """
 
     id: str
     title: str
@@ -171,7 +177,7 @@ class TaskManifest(VersionedRecord):
     problem_type: ProblemType
     metric: str
     lower_is_better: bool
-    submission: SubmissionFormat
+    submission: SubmissionFormat | None
     thresholds: Thresholds | None
     limits: TaskLimits = TaskLimits()
     lineage: Lineage

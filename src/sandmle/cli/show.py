@@ -42,7 +42,7 @@ def _facts(task: Task) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    manifest = task.manifest
+    manifest, form = task.manifest, task.manifest.submission
     table = Table(title=manifest.title, show_header=False, title_justify="left")
     direction = "lower is better" if manifest.lower_is_better else "higher is better"
     lineage = manifest.lineage
@@ -50,7 +50,7 @@ def _facts(task: Task) -> Table:
         "id": manifest.id,
         "problem": f"{manifest.modality} {manifest.problem_type}",
         "metric": f"{manifest.metric} ({direction})",
-        "submission": f"{manifest.submission.id_column}, {', '.join(manifest.submission.prediction_columns)}",
+        "submission": ", ".join((form.id_column, *form.prediction_columns)) if form else "as its own benchmark has it",
         "seed": f"{lineage.seed_id} ({lineage.seed_source})",
         "made by": f"{manifest.made_by.team} team, sandmle {manifest.made_by.versions.get('sandmle', '?')}",
         "flags": ", ".join(manifest.flags) or "none",

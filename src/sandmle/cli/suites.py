@@ -68,7 +68,7 @@ def prepare_command(
     def show(done: Preparation) -> None:
         if done.task is None:
             missing.append(done.name)
-        typer.echo(f"{done.name}: {done.reason if done.task is None else done.task.id}", err=True)
+        typer.echo(f"{done.name}: {done.reason or 'ready'}", err=True)
 
     prepare_suite(name, Sources(data, checkout, "original" if grader == "original" else "sandmle"), show)
     kind = get_kind(name)

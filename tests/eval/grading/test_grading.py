@@ -144,7 +144,7 @@ def test_the_report_goes_through_json(tasks, perfect, to_bytes):
         ("row,target\n100,1\n", "no id column 'id'"),
         ("id,target\n100,1\n100.0,2\n", "the same id twice"),
         ("id,target\n100,x\n", "row 1: 'x' is not a number"),
-        ("id,target,Usage\n100,1,private\n", "must hold Public or Private"),
+        ("id,target,Usage\n100,1,private\n", "must hold Public, Private or Ignored"),
         ("id,target,Usage\n100,1,Public\n", "marks no row Private"),
         ("id,target\n100\n", "row 1 has 1 cells"),
     ],
