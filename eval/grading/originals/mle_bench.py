@@ -28,11 +28,11 @@ def judge(request: dict[str, str]) -> Verdict:
         table = read_csv(request["submission"])
     except Exception as error:  # noqa: BLE001 - MLE-bench itself crashes here
         return {"error": "unparsable", "detail": told(error)}
-    n_answers = len(answers)
+    n_answers, columns = len(answers), set(read_csv(competition.sample_submission, nrows=0).columns)
     try:
         score = float(competition.grader.grade_fn(table, answers))
     except Exception as error:  # noqa: BLE001 - MLE-bench takes any exception for an invalid submission
-        return {"error": fault(table, n_answers), "detail": told(error)}
+        return {"error": fault(table, n_answers, columns), "detail": told(error)}
     if not math.isfinite(score):
         return {"error": "non_finite", "detail": f"the score is {score}"}
     return {"score": score}
@@ -51,10 +51,12 @@ def load(request: dict[str, str]) -> tuple[Any, Any]:
     return competition, load_answers(competition.answers)
 
 
-def fault(table: Any, n_answers: int) -> str:  # noqa: ANN401 - a data frame
+def fault(table: Any, n_answers: int, columns: set[str]) -> str:  # noqa: ANN401 - a data frame
     """The code of ours that comes nearest to why a table was refused."""
     if not len(table):
         return "header_only" if len(table.columns) else "empty"
+    if columns - set(table.columns):
+        return "missing_column"
     if len(table) != n_answers:
         return "missing_rows" if len(table) < n_answers else "extra_rows"
     return "out_of_domain"

@@ -7,6 +7,8 @@ import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
+from pydantic import ValidationError
+
 from sandmle.errors import BadInput
 from sandmle.eval.grading import load_answers
 from sandmle.eval.grading.boards import BOARDS, Boards
@@ -18,7 +20,7 @@ from sandmle.eval.suites.mle_bench._format import read_header, submission_format
 from sandmle.eval.suites.mle_bench._table import Competition
 from sandmle.files import bring_file, disk_errors, publish_folder, sha256_file, write_text
 from sandmle.mlebench import Entry
-from sandmle.record import VersionedRecord
+from sandmle.record import VersionedRecord, first_problem
 from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskLimits, TaskManifest
 
 __all__ = ["LIMITS", "build_task"]
@@ -111,8 +113,9 @@ class _Builder:
                 made_by=MadeBy(team="real", versions={"sandmle": version("sandmle")}),
                 files=dict(sorted(self.files.items())),
             )
-        except ValueError as error:
-            raise BadInput(f"{entry.folder / 'leaderboard.csv'}: not sorted, best first ({error})") from error
+        except ValidationError as error:
+            board_file = entry.folder / "leaderboard.csv"
+            raise BadInput(f"{board_file}: not sorted, best first ({first_problem(error)})") from error
 
     def _check(self, task: Task) -> None:
         """See that our grader can read the answers, and that board and metric agree."""
