@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from sandmle.seeds._add import add_folder, add_mlebench
 from sandmle.seeds._catalogue import get_seed, list_seeds, missing_install, select_seeds
-from sandmle.seeds._materialize import materialize
+from sandmle.seeds._materialize import RealTask, materialize, real_task
 from sandmle.seeds._mlebench import MleBenchSplit
 from sandmle.seeds._record import Seed, SeedSource
 from sandmle.seeds._table import SeedTable, load_table
 
 __all__ = [
     "MleBenchSplit",
+    "RealTask",
     "Seed",
     "SeedSource",
     "SeedTable",
@@ -26,5 +27,6 @@ __all__ = [
     "load_table",
     "materialize",
     "missing_install",
+    "real_task",
     "select_seeds",
 ]

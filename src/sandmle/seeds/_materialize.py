@@ -1,9 +1,11 @@
-"""From a seed to a task folder: the real data in the layout of a task, without thresholds."""
+"""From a seed to a task folder: the real data in the layout of a task."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,48 +16,96 @@ from sandmle.record import sha256_json
 from sandmle.seeds._metrics import METRICS, MetricFacts
 from sandmle.seeds._record import Seed
 from sandmle.seeds._table import SeedTable, load_table
-from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskManifest
+from sandmle.seeds.layouts import LaidOut, lay_out
+from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskManifest, Thresholds
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["materialize", "real_task_id"]
+__all__ = ["RealTask", "materialize", "real_task"]
 
-Texts = dict[str, str]
+
+@dataclass(frozen=True)
+class RealTask:
+    """A seed's data in the layout of a task, before it is written.
+
+    Attributes:
+        files: the content of every file below the task folder, by POSIX path.
+        data_hash: hex hash of all that a score depends on: rows, items, hidden labels and which of them are Private.
+        manifest: without the hashes of files.
+    """
+
+    files: dict[str, bytes]
+    data_hash: str
+    manifest: TaskManifest
+
+    def write(
+        self, out: Path, *, thresholds: Thresholds | None = None, provenance: Mapping[str, str] | None = None
+    ) -> Task:
+        """Write the folder ``out/<task id>`` and read it back; a task left by an earlier run is replaced.
+
+        Args:
+            out: folder of the tasks.
+            thresholds: scores of the tiers, if there are any.
+            provenance: texts of the files in ``provenance/``, by name.
+
+        Raises:
+            EnvironmentProblem: ``out`` can't be written.
+        """
+        task_id = self.manifest.id
+        told = {f"provenance/{name}": text.encode() for name, text in (provenance or {}).items()}
+        with disk_errors(out):
+            out.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=out, prefix=f".{task_id}.") as scratch:
+                folder = Path(scratch) / task_id
+                for name, data in (self.files | told).items():
+                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                    (folder / name).write_bytes(data)
+                manifest = self.manifest.model_copy(update={"thresholds": thresholds, "files": hash_tree(folder)})
+                write_text(folder / "task.json", TaskManifest.model_validate(manifest.model_dump()).to_text())
+                publish_folder(folder, out / task_id)
+        return Task.load(out / task_id)
 
 
 def materialize(seed: Seed, out: Path) -> Task:
-    """Write ``seed``'s real data as the task folder ``out/<task id>`` and read it back.
-
-    The same seed and library versions give the same bytes. A user's folder has no hidden answers, so its train rows are
-    split by the published split. A task left by an earlier run is replaced.
+    """Write ``seed``'s real data as the task folder ``out/<task id>``, without thresholds, and read it back.
 
     Raises:
         BadInput: the seed has no data.
         EnvironmentProblem: its data are not installed, or ``out`` can't be written.
     """
+    return real_task(seed).write(out)
+
+
+def real_task(seed: Seed) -> RealTask:
+    """``seed``'s real data as a task; the same seed and library versions give the same bytes.
+
+    A user's folder has no hidden answers, so its train rows are split by the published split. The id is ``<seed id>-<8
+    hex>``, a hash of the seed (its path excepted) and the training data.
+
+    Raises:
+        BadInput: the seed has no data.
+        EnvironmentProblem: its data are not installed.
+    """
     table = load_table(seed)
     if table.answers is None:
         table = _split_train(seed, table)
-    texts = _task_texts(seed, table)
-    task_id = real_task_id(seed, texts["prepared/public/train.csv"])
-    texts["prepared/private/answers.csv"] = _csv(_answers(table, task_id))
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out, prefix=f".{task_id}.") as scratch:
-            folder = Path(scratch) / task_id
-            for name, text in texts.items():
-                write_text(folder / name, text)
-            manifest = _manifest(seed, table, task_id, hash_tree(folder))
-            write_text(folder / "task.json", manifest.to_text())
-            publish_folder(folder, out / task_id)
-    return Task.load(out / task_id)
-
-
-def real_task_id(seed: Seed, train_csv: str) -> str:
-    """``<seed id>-<8 hex>``: the hash is of the seed (its path excepted) and the training data."""
+    shown = lay_out(table, seed.modality or "tabular")
+    texts = _public_texts(seed, shown)
+    items = [shown.digest] if shown.digest else []
     facts = seed.model_dump(mode="json", exclude={"path"})
-    return f"{seed.id.lower()}-{sha256_json([facts, train_csv])[:8]}"
+    task_id = f"{seed.id.lower()}-{sha256_json([facts, texts['train.csv'], *items])[:8]}"
+    answers = _answers(table, task_id)
+    scored = [texts["train.csv"], texts["test.csv"], *items, _csv(answers.drop(columns=CANARY_COLUMN))]
+    public = {name: text.encode() for name, text in texts.items()} | shown.files
+    return RealTask(
+        files={
+            **{f"prepared/public/{name}": data for name, data in public.items()},
+            "prepared/private/answers.csv": _csv(answers).encode(),
+        },
+        data_hash=sha256_json(scored),
+        manifest=_manifest(seed, table, task_id),
+    )
 
 
 def _split_train(seed: Seed, table: SeedTable) -> SeedTable:
@@ -77,14 +127,15 @@ def _submission(seed: Seed, table: SeedTable) -> SubmissionFormat:
     return SubmissionFormat(id_column=table.id_column, prediction_columns=columns, kind=kind, classes=table.classes)
 
 
-def _task_texts(seed: Seed, table: SeedTable) -> Texts:
+def _public_texts(seed: Seed, shown: LaidOut) -> dict[str, str]:
+    table = shown.table
     assert table.test is not None
     submission = _submission(seed, table)
     return {
-        "prepared/public/description.md": _brief(seed, table, submission),
-        "prepared/public/train.csv": _csv(table.train),
-        "prepared/public/test.csv": _csv(table.test),
-        "prepared/public/sample_submission.csv": _csv(_sample(table, submission)),
+        "description.md": _brief(seed, shown, submission),
+        "train.csv": _csv(table.train),
+        "test.csv": _csv(table.test),
+        "sample_submission.csv": _csv(_sample(table, submission)),
     }
 
 
@@ -122,7 +173,7 @@ def _answers(table: SeedTable, task_id: str) -> pd.DataFrame:
     return answers.assign(Usage=usage, **{CANARY_COLUMN: canary(task_id)})
 
 
-def _manifest(seed: Seed, table: SeedTable, task_id: str, files: dict[str, str]) -> TaskManifest:
+def _manifest(seed: Seed, table: SeedTable, task_id: str) -> TaskManifest:
     return TaskManifest(
         id=task_id,
         title=seed.title,
@@ -134,7 +185,7 @@ def _manifest(seed: Seed, table: SeedTable, task_id: str, files: dict[str, str])
         thresholds=None,
         lineage=Lineage(seed_id=seed.id, seed_family=seed.family, seed_source=seed.source),
         made_by=MadeBy(team="real", versions=_versions()),
-        files=files,
+        files={},
     )
 
 
@@ -142,22 +193,25 @@ def _versions() -> dict[str, str]:
     return {name: importlib.metadata.version(name) for name in ("numpy", "pandas", "sandmle", "scikit-learn")}
 
 
-def _brief(seed: Seed, table: SeedTable, submission: SubmissionFormat) -> str:
+def _brief(seed: Seed, shown: LaidOut, submission: SubmissionFormat) -> str:
+    table = shown.table
     assert table.test is not None
     facts = _facts(seed)
     better = "smaller" if facts.lower_is_better else "larger"
     header = ",".join([submission.id_column, *submission.prediction_columns])
     description = seed.description.strip()
+    others = "".join(f"\n- `{name}`: {text}" for name, text in shown.lines)
+    note = f"{shown.note} " if shown.note else ""
     opening = description if description.startswith("# ") else f"# {seed.title}\n\n{description}"
     return f"""{opening}
 
 ## Files
 
 - `train.csv`: {len(table.train)} rows with `{table.id_column}`, the features and the target `{table.target}`
-- `test.csv`: {len(table.test)} rows with `{table.id_column}` and the features; predict their `{table.target}`
+- `test.csv`: {len(table.test)} rows with `{table.id_column}` and the features; predict their `{table.target}`{others}
 - `sample_submission.csv`: a submission of the right shape
 
-The test rows were drawn from the labelled rows by a fixed split. Ids are arbitrary and tell nothing.
+{note}The test rows were drawn from the labelled rows by a fixed split. Ids are arbitrary and tell nothing.
 
 ## Metric
 

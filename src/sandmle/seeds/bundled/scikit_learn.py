@@ -38,6 +38,16 @@ def _digits_parity() -> pd.DataFrame:
     return rows.assign(parity=["odd" if int(digit) % 2 else "even" for digit in rows["parity"]])
 
 
+def _digit_scans() -> pd.DataFrame:
+    import numpy as np
+    import pandas as pd
+    from sklearn.datasets import load_digits
+
+    loaded = load_digits()
+    pixels = np.rint(loaded.images * (255 / 16)).astype(np.uint8)
+    return pd.DataFrame({"image": list(pixels), "digit": [DIGITS[digit] for digit in loaded.target]})
+
+
 def _wine_alcohol() -> pd.DataFrame:
     return _frame("load_wine", "cultivar", CULTIVARS).drop(columns="cultivar")
 
@@ -152,6 +162,23 @@ SEEDS: tuple[Bundled, ...] = (
         n_rows=1797,
         carrier="sklearn",
         rows=_digits_parity,
+    ),
+    bundled(
+        "digit-scans",
+        family="digits",
+        title="Pictures of handwritten digits at 8 by 8 pixels",
+        about=f"{_DIGITS} The seed is a sample of 1,200 scans.",
+        columns="The column `image` holds the path of a picture: white ink on black, from 0 (no ink) to 255.",
+        goal="Predict the probability of each digit; all ten are about equally frequent.",
+        problem_type="multiclass",
+        metric="multiclass_log_loss",
+        target="digit",
+        classes=DIGITS,
+        n_rows=1200,
+        carrier="sklearn",
+        modality="image",
+        sampled=True,
+        rows=_digit_scans,
     ),
     bundled(
         "diabetes",
