@@ -139,17 +139,17 @@ def hash_tree(root: Path) -> dict[str, str]:
 
 
 @contextmanager
-def folder_lock(folder: Path) -> Iterator[None]:
+def folder_lock(folder: Path, *, wait: bool = False) -> Iterator[None]:
     """Hold ``folder/.sandmle/lock`` so that two commands never write to one folder.
 
     Raises:
-        BadInput: another process holds it.
+        BadInput: another process holds it, and ``wait`` is false.
     """
     path = folder / ".sandmle" / "lock"
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w") as stream:
         try:
-            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(stream, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
         except BlockingIOError as error:
             raise BadInput(
                 f"{folder}: another sandmle is writing there; wait for it or choose another folder"

@@ -33,11 +33,13 @@ class RealTask:
         files: the content of every file below the task folder, by POSIX path.
         data_hash: hex hash of all that a score depends on: rows, items, hidden labels and which of them are Private.
         manifest: without the hashes of files.
+        target: the column to predict.
     """
 
     files: dict[str, bytes]
     data_hash: str
     manifest: TaskManifest
+    target: str
 
     def write(
         self, out: Path, *, thresholds: Thresholds | None = None, provenance: Mapping[str, str] | None = None
@@ -105,6 +107,7 @@ def real_task(seed: Seed) -> RealTask:
         },
         data_hash=sha256_json(scored),
         manifest=_manifest(seed, table, task_id),
+        target=table.target,
     )
 
 

@@ -18,10 +18,20 @@ from sandmle.seeds._table import SeedTable
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-__all__ = ["PUBLIC_PERCENT", "SPLIT_SEED", "TEST_PERCENT", "choose_rows", "hold_out", "split_generator", "thin"]
+__all__ = [
+    "PUBLIC_PERCENT",
+    "SAMPLE_TEST_PERCENT",
+    "SPLIT_SEED",
+    "TEST_PERCENT",
+    "choose_rows",
+    "hold_out",
+    "split_generator",
+    "thin",
+]
 
 SPLIT_SEED = 20260407
 TEST_PERCENT = 30
+SAMPLE_TEST_PERCENT = 50
 PUBLIC_PERCENT = 30
 
 
@@ -66,7 +76,13 @@ def thin(rows: pd.DataFrame, most: int, *, name: str, target: str, classes: tupl
 
 
 def hold_out(
-    rows: pd.DataFrame, *, name: str, target: str, classes: tuple[str, ...], id_column: str = "id"
+    rows: pd.DataFrame,
+    *,
+    name: str,
+    target: str,
+    classes: tuple[str, ...],
+    id_column: str = "id",
+    percent: int = TEST_PERCENT,
 ) -> SeedTable:
     """Split labelled rows into train, test and hidden answers, with fresh ids that tell nothing.
 
@@ -76,10 +92,11 @@ def hold_out(
         target: the column to predict.
         classes: the labels in order; empty for numbers.
         id_column: name of the new first column; ids are 0..n-1 in an order of their own.
+        percent: share to hold out, in (0, 50].
     """
     rng = split_generator(name, "rows")
     labels = list(rows[target]) if classes else None
-    held = choose_rows(labels, len(rows), TEST_PERCENT, rng)
+    held = choose_rows(labels, len(rows), percent, rng)
     ordered = rows[[*(column for column in rows.columns if column != target), target]]
     labelled = ordered.assign(**{id_column: rng.permutation(len(rows))})[[id_column, *ordered.columns]]
     shuffle = rng.permutation(len(rows))

@@ -61,13 +61,14 @@ def load_bundled(seed_id: str) -> SeedTable:
     Raises:
         EnvironmentProblem: the package that carries them is not installed.
     """
-    from sandmle.seeds._split import hold_out, thin
+    from sandmle.seeds._split import SAMPLE_TEST_PERCENT, hold_out, thin
 
     entry = _BY_ID[seed_id]
     target, classes, n_rows = entry.seed.target, entry.seed.classes, entry.seed.n_rows
     assert target is not None
     assert n_rows is not None
     rows = entry.rows()
-    if entry.sampled:
-        rows = thin(rows, n_rows, name=seed_id, target=target, classes=classes)
-    return hold_out(rows, name=seed_id, target=target, classes=classes)
+    if not entry.sampled:
+        return hold_out(rows, name=seed_id, target=target, classes=classes)
+    sample = thin(rows, n_rows, name=seed_id, target=target, classes=classes)
+    return hold_out(sample, name=seed_id, target=target, classes=classes, percent=SAMPLE_TEST_PERCENT)

@@ -42,7 +42,8 @@ class Bundled:
         carrier: the package whose wheel holds the data.
         rows: reads all labelled rows, features and target; class labels as text, items as ``sandmle.seeds.layouts``
             tells.
-        sampled: whether the seed is a sample of ``seed.n_rows`` of these rows, drawn by the published split.
+        sampled: whether the seed is a sample of ``seed.n_rows`` of these rows, drawn by the published split; half of it
+            is then held out, since rows are plenty.
     """
 
     seed: Seed
@@ -88,7 +89,7 @@ def bundled(
         family: shared by all variants of one data set, by default the id.
         extra: what must be installed beyond the base install.
         modality: what an item is.
-        sampled: whether ``n_rows`` of more rows are taken.
+        sampled: whether ``n_rows`` of more rows are taken, of which half are held out.
     """
     facts = METRICS[metric]
     seed = Seed(

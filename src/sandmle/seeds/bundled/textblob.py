@@ -33,7 +33,7 @@ SEEDS: tuple[Bundled, ...] = (
         title="How favourable the sense of a word is",
         about="Entries of an English lexicon of adjectives and other opinion words, tagged by T. De Smedt and W."
         " Daelemans for the library Pattern (2012; public domain dedication) with definitions from WordNet 3 (WordNet"
-        " licence), as textblob (MIT licence) ships it. The seed is a sample of 1,200 of its about 2,800 defined"
+        " licence), as textblob (MIT licence) ships it. The seed is a sample of 800 of its about 2,800 defined"
         " entries. Some were tagged by hand and some inferred, and one word can occur in several senses, on both sides"
         " of the split.",
         columns="The column `entry` holds a word, a colon and the definition of one of its senses.",
@@ -42,7 +42,7 @@ SEEDS: tuple[Bundled, ...] = (
         problem_type="regression",
         metric="pearson",
         target="polarity",
-        n_rows=1200,
+        n_rows=800,
         carrier="textblob",
         extra="datasets",
         modality="text",
