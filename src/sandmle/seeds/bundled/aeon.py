@@ -66,7 +66,8 @@ SEEDS: tuple[Bundled, ...] = (
         "vowel-speakers",
         title="Which of nine speakers said two vowels",
         about="Nine men said the Japanese vowels a and e, 640 times in all: the data set Japanese Vowels of the UCI"
-        f" repository (M. Kudo, J. Toyama and M. Shimbo, 1999; CC BY 4.0), {_ARCHIVE}.",
+        f" repository (M. Kudo, J. Toyama and M. Shimbo, 1999; CC BY 4.0), {_ARCHIVE}. The seed is a sample of 480 of"
+        " the 640 utterances.",
         columns="The series have twelve channels `c1` to `c12`, the cepstral coefficients of a linear prediction"
         " analysis, and 7 to 29 steps.",
         goal="Predict the probability of each speaker; their shares lie between 8 and 19 %.",
@@ -74,10 +75,11 @@ SEEDS: tuple[Bundled, ...] = (
         metric="multiclass_log_loss",
         target="speaker",
         classes=tuple(f"speaker_{number}" for number in range(1, 10)),
-        n_rows=640,
+        n_rows=480,
         carrier="aeon",
         extra="aeon",
         modality="series",
+        sampled=True,
         rows=_reader(
             "JapaneseVowels",
             "speaker",
