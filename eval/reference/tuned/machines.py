@@ -17,7 +17,7 @@ from sandmle.eval.acceptance.search.facts import Array
 
 __all__ = ["Machine", "machines_for"]
 
-BOOSTED = {"n_estimators": 150, "learning_rate": 0.06, "min_child_samples": 8, "subsample": 0.8, "subsample_freq": 1}
+BOOSTED = {"n_estimators": 100, "learning_rate": 0.08, "min_child_samples": 8, "subsample": 0.8, "subsample_freq": 1}
 QUIET = {"verbosity": -1, "n_jobs": 1, "deterministic": True, "force_row_wise": True}
 SHARPNESS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
@@ -72,7 +72,7 @@ def classes(kind: str, width: int, seed: int) -> dict[str, Callable[[], Any]]:
         "logistic weak": lambda: LogisticRegression(C=0.5, max_iter=200),
         "kernel": lambda: SVC(C=3.0, gamma=0.3 / width),
         "kernel wide": lambda: SVC(C=20.0, gamma=0.05 / width),
-        "forest": lambda: ExtraTreesClassifier(200, min_samples_leaf=2, max_features="sqrt", random_state=seed),
+        "forest": lambda: ExtraTreesClassifier(120, min_samples_leaf=2, max_features="sqrt", random_state=seed),
     }
     if kind == "columns":
         found["boosted"] = lambda: LGBMClassifier(**BOOSTED, **QUIET, num_leaves=8, random_state=seed)
@@ -94,7 +94,7 @@ def numbers(kind: str, width: int, seed: int) -> dict[str, Callable[[], Any]]:
         "ridge strong": lambda: Ridge(300.0),
         "kernel": lambda: SVR(C=1.0, gamma=0.2 / width, epsilon=0.1),
         "kernel wide": lambda: SVR(C=5.0, gamma=0.05 / width, epsilon=0.1),
-        "forest": lambda: ExtraTreesRegressor(200, min_samples_leaf=2, max_features=0.4, random_state=seed),
+        "forest": lambda: ExtraTreesRegressor(120, min_samples_leaf=2, max_features=0.4, random_state=seed),
     }
     if kind == "columns":
         found["boosted"] = lambda: LGBMRegressor(**BOOSTED, **QUIET, num_leaves=8, random_state=seed)

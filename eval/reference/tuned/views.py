@@ -20,6 +20,8 @@ from sandmle.eval.reference.tuned.pictures import picture_views
 
 __all__ = ["View", "views_of"]
 
+MOST_COLUMNS = 120
+
 
 @dataclass(frozen=True)
 class View:
@@ -61,11 +63,14 @@ def text_views(texts: list[str], n_train: int) -> list[View]:
 
 
 def scaled(view: View, n_train: int) -> View:
-    """Dense columns on the scale of the training rows; constant ones become 0."""
+    """Dense columns on the scale of the training rows, constant ones as 0; many of them as their main directions."""
     if view.kind == "terms":
         return view
     matrix = np.asarray(view.matrix, dtype=np.float64)
     spread = matrix[:n_train].std(axis=0)
     centred = (matrix - matrix[:n_train].mean(axis=0)) / np.where(spread > 1e-9, spread, np.inf)
     limited: Array = np.clip(centred, -8, 8)
-    return View(view.name, view.kind, limited)
+    if limited.shape[1] <= MOST_COLUMNS or view.kind == "columns":
+        return View(view.name, view.kind, limited)
+    directions = np.linalg.svd(limited[:n_train], full_matrices=False)[2][:MOST_COLUMNS]
+    return View(view.name, view.kind, limited @ directions.T)
