@@ -23,7 +23,7 @@ DOCUMENTS = (
     "CONTRIBUTING.md",
     "SECURITY.md",
     *(f"docs/{n}.md" for n in ("design", "concepts", "sandboxes", "task-format")),
-    *(f"docs/{n}.md" for n in ("synthesis", "dataset-card", "splits", "fresh-suites")),
+    *(f"docs/{n}.md" for n in ("synthesis", "dataset-card", "splits", "fresh-suites", "training")),
 )
 
 
