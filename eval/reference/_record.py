@@ -13,12 +13,12 @@ from sandmle.eval.acceptance.calibration import place_thresholds
 from sandmle.record import Record, VersionedRecord
 from sandmle.task import Thresholds
 
-__all__ = ["DUMMY", "GENERIC_MOST", "REFERENCE", "Baselines", "Measured", "MeasuredTasks", "published"]
+__all__ = ["DUMMY", "GENERIC_SHARE", "REFERENCE", "Baselines", "Measured", "MeasuredTasks", "published"]
 
 DUMMY: Final = "dummy"
 REFERENCE: Final = "tuned"
-GENERIC_MOST: Final = 0.9
-"""Share of the way from the dummy to the best score that the generic score may at most stand for."""
+GENERIC_SHARE: Final = (0.1, 0.9)
+"""Shares of the way from the dummy to the best score between which the generic score is held."""
 
 
 class Measured(Record):
@@ -41,9 +41,9 @@ class Measured(Record):
         """Thresholds by the gap fractions of synthetic tasks (docs/design.md, section 8).
 
         d is the dummy's score, g that of the best generic rung, r the reference's, each a mean over seeds and better as
-        larger. The best of g and r stands for the informed score, and g for the generic one, but for no more than 90 %
-        of the way from d to the best: so thresholds rise strictly, and gold can be reached, also where the reference
-        does not beat the ladder.
+        larger. The best of g and r stands for the informed score, and g for the generic one, but held between 10 and 90
+        % of the way from d to the best: so thresholds rise strictly, and gold can be reached, also where the reference
+        does not beat the ladder, or the ladder not the dummy.
 
         Raises:
             SandmleError: no rung beats the dummy.
@@ -52,7 +52,8 @@ class Measured(Record):
         better = {rung: sign * float(np.mean(scores)) for rung, scores in self.scores.items()}
         dummy, reference = better.pop(DUMMY), better.pop(REFERENCE)
         best = max(*better.values(), reference)
-        generic = min(max(better.values()), dummy + GENERIC_MOST * (best - dummy))
+        least, most = (dummy + share * (best - dummy) for share in GENERIC_SHARE)
+        generic = min(max(*better.values(), least), most)
         placed = place_thresholds(dummy, generic, best, sign)
         if placed is None:
             raise SandmleError(f"no baseline beats the dummy by a margin: {self.scores}")

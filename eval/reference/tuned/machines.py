@@ -17,8 +17,18 @@ from sandmle.eval.acceptance.search.facts import Array
 
 __all__ = ["Machine", "machines_for"]
 
-BOOSTED = {"n_estimators": 100, "learning_rate": 0.08, "min_child_samples": 8, "subsample": 0.8, "subsample_freq": 1}
-QUIET = {"verbosity": -1, "n_jobs": 1, "deterministic": True, "force_row_wise": True}
+BOOSTED: dict[str, Any] = {
+    "n_estimators": 100,
+    "learning_rate": 0.08,
+    "num_leaves": 8,
+    "min_child_samples": 8,
+    "subsample": 0.8,
+    "subsample_freq": 1,
+    "verbosity": -1,
+    "n_jobs": 1,
+    "deterministic": True,
+    "force_row_wise": True,
+}
 SHARPNESS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0)
 
 
@@ -33,7 +43,7 @@ class Machine:
         if self.mode == "number":
             center, spread = y.mean(), max(float(y.std()), 1e-12)
             found = self.make().fit(x, (y[:, 0] - center) / spread).predict(x_new)
-            return np.asarray(found, dtype=np.float64)[:, None] * spread + center
+            return np.asarray(found[:, None] * spread + center, dtype=np.float64)
         model = self.make().fit(x, y.argmax(axis=1))
         if hasattr(model, "predict_proba"):
             raw = np.log(np.clip(model.predict_proba(x_new), 1e-6, 1.0))
@@ -75,7 +85,7 @@ def classes(kind: str, width: int, seed: int) -> dict[str, Callable[[], Any]]:
         "forest": lambda: ExtraTreesClassifier(120, min_samples_leaf=2, max_features="sqrt", random_state=seed),
     }
     if kind == "columns":
-        found["boosted"] = lambda: LGBMClassifier(**BOOSTED, **QUIET, num_leaves=8, random_state=seed)
+        found["boosted"] = lambda: LGBMClassifier(**BOOSTED, random_state=seed)
     if kind == "pixels":
         found["neighbours"] = lambda: KNeighborsClassifier(5, weights="distance")
     return found
@@ -97,5 +107,5 @@ def numbers(kind: str, width: int, seed: int) -> dict[str, Callable[[], Any]]:
         "forest": lambda: ExtraTreesRegressor(120, min_samples_leaf=2, max_features=0.4, random_state=seed),
     }
     if kind == "columns":
-        found["boosted"] = lambda: LGBMRegressor(**BOOSTED, **QUIET, num_leaves=8, random_state=seed)
+        found["boosted"] = lambda: LGBMRegressor(**BOOSTED, random_state=seed)
     return found

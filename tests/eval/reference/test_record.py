@@ -28,6 +28,12 @@ def test_where_it_is_not_the_generic_score_is_lowered():
         assert tiers(measured(0.0, 1.0, tuned)) == pytest.approx((0.45, 0.81, 0.94, 0.98))
 
 
+def test_where_the_ladder_does_not_beat_the_dummy_the_generic_score_is_raised():
+    """g becomes 0.1 of the way from 0 to the best, 1.0."""
+    for generic in (0.0, -5.0):
+        assert tiers(measured(0.0, generic, [1.0])) == pytest.approx((0.05, 0.09, 0.46, 0.82))
+
+
 def test_lower_scores_may_be_better():
     assert tiers(measured(10.0, 4.0, [0.0], lower=True)) == pytest.approx((7.0, 4.6, 2.4, 0.8))
 

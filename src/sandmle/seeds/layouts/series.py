@@ -24,7 +24,7 @@ def recorded(table: SeedTable) -> LaidOut:
     parts = {"train": table.train, "test": table.test}
     files = {f"{part}_series.csv": _long(frame, table.id_column) for part, frame in parts.items()}
     return LaidOut(
-        replace(table, **{part: frame.drop(columns=COLUMN) for part, frame in parts.items()}),
+        replace(table, train=table.train.drop(columns=COLUMN), test=table.test.drop(columns=COLUMN)),
         files,
         hashlib.sha256(b"\0".join(files.values())).hexdigest(),
         lines=tuple((f"{part}_series.csv", f"the series of the rows of `{part}.csv`") for part in parts),
