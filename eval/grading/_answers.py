@@ -132,9 +132,9 @@ def _groups(columns: dict[str, tuple[str, ...]], form: SubmissionFormat, private
 
 def _usage(cells: Sequence[str] | None, n_rows: int) -> NDArray[np.str_]:
     """The Usage of each row, shape (n,)."""
-    usage = np.array(["Private"] * n_rows if cells is None else [cell.strip() for cell in cells])
+    usage = ["Private"] * n_rows if cells is None else [cell.strip() for cell in cells]
     if not set(usage) <= {"Public", "Private", "Ignored"}:
         raise ValueError(f"column {USAGE!r} must hold Public, Private or Ignored only")
     if "Private" not in usage:
         raise ValueError(f"column {USAGE!r} marks no row Private, so nothing can be scored")
-    return usage
+    return np.array(usage)

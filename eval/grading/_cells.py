@@ -32,6 +32,9 @@ __all__ = [
 MAX_TEXT = 1000
 """The longest predicted text, in characters: the space and time that metrics of text take grow with it."""
 
+MAX_FIXED = 1 << 26
+"""The most characters of an array whose texts all take as much as the longest: 256 MiB."""
+
 WHOLE_FLOAT = re.compile(r"[+-]?[0-9]+\.0*")
 NUMBER = re.compile(r"[+-]?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 NOT_FINITE = re.compile(r"[+-]?(?:nan|inf|infinity)", re.IGNORECASE)
@@ -128,6 +131,9 @@ def rankings(cells: Sequence[str], index: Mapping[str, int], top: int, column: s
 def texts(cells: Sequence[str], column: str) -> Values:
     """The texts of a column without the space around them, numpy str of shape (n,).
 
+    Where a long one among many would swell them all, they are Python's own, which metrics that compare whole texts take
+    as well.
+
     Raises:
         InvalidSubmission: a text has more than ``MAX_TEXT`` characters (out_of_domain); names column and row.
     """
@@ -137,7 +143,8 @@ def texts(cells: Sequence[str], column: str) -> Values:
             raise InvalidSubmission(
                 GradeError.OUT_OF_DOMAIN, f"{place(column, row)}: {len(text)} characters, {MAX_TEXT} is the most"
             )
-    return np.array(found, dtype=np.str_)
+    fixed = len(found) * max(map(len, found), default=0) <= MAX_FIXED
+    return np.array(found, dtype=np.str_ if fixed else object)
 
 
 def masks(cells: Sequence[str], shape: tuple[int, int], column: str) -> Array:

@@ -86,7 +86,11 @@ def grade_batch(lines: Iterable[str], tasks: Mapping[str, Task]) -> tuple[BatchR
     """
     reports: list[CompetitionReport] = []
     problems: list[str] = []
-    keys = lru_cache(maxsize=2)(load_answers)
+
+    @lru_cache(maxsize=2)
+    def key_of(competition: str) -> AnswerKey | None:
+        return None if read_original(tasks[competition]) else load_answers(tasks[competition])
+
     for number, line in enumerate(lines, start=1):
         text = line.strip()
         if not text or text.startswith(_COMMENTS):
@@ -95,9 +99,7 @@ def grade_batch(lines: Iterable[str], tasks: Mapping[str, Task]) -> tuple[BatchR
             competition, path = _parse(text)
             if competition not in tasks:
                 raise BadInput(f"the suite has no task {competition!r} on this machine")
-            task = tasks[competition]
-            key = None if read_original(task) else keys(task)
-            reports.append(_report(competition, task, path, key))
+            reports.append(_report(competition, tasks[competition], path, key_of(competition)))
         except SandmleError as error:
             problems.append(f"line {number}: {error}")
     return _totals(reports), tuple(problems)

@@ -5,6 +5,7 @@ import pytest
 from sandmle.agents.session import AgentSession, agent_spec
 from sandmle.canary import canary
 from sandmle.errors import BadInput, InfraError
+from sandmle.eval.grading.boards import BOARDS, Boards
 from sandmle.grades import GradeError
 from sandmle.sandboxes import LocalBackend
 from sandmle.task import Task
@@ -83,6 +84,13 @@ async def test_dojo_tells_score_and_position_and_counts_the_best(task: Task, bac
     ]
     assert again == seen[-1]
     assert session.submissions.grade().score == pytest.approx(0.5)
+
+
+async def test_dojo_takes_the_board_of_a_real_competition(task: Task, backend: LocalBackend) -> None:
+    (task.provenance / BOARDS).write_text(Boards(private=(0.25, 1.0, 4.0, 4.0)).to_text())
+    async with await AgentSession.open(task, backend, "dojo") as session:
+        told = (await session.python(submit(2))).observation.splitlines()[-1]
+    assert told == "[submission: valid] score: 2; position 3 of 4 on the board"
 
 
 @pytest.mark.parametrize("text", [None, "{}", '{"dummy": "?"}', "not JSON"])

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from sklearn.metrics import log_loss, roc_auc_score
 
 from sandmle.errors import BadInput
-from sandmle.eval.grading import grade_bytes, grade_predictions, grade_submission, invalid_report, load_answers
+from sandmle.eval.grading import (
+    MAX_BYTES,
+    _cells,
+    grade_bytes,
+    grade_predictions,
+    grade_submission,
+    invalid_report,
+    load_answers,
+    size_limit,
+)
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import Task, Thresholds
 
@@ -226,3 +235,59 @@ def test_the_order_of_rows_does_not_matter(any_task, perfect, to_bytes, order):
     expected = grade_bytes(task, to_bytes([rows[0], *shifted]))
     assert expected.valid
     assert grade_bytes(task, to_bytes([rows[0], *(shifted[row] for row in order)])) == expected
+
+
+def test_ignored_rows_must_be_there_but_count_nowhere(tasks, tmp_path, perfect, to_bytes):
+    usage = ["Ignored"] * 2 + ["Public"] * 3 + ["Private"] * 5
+    text = "id,target,Usage\n" + "".join(f"{100 + row},{row},{what}\n" for row, what in enumerate(usage))
+    task = rewrite_answers(tasks["number"], tmp_path, text)
+    key = load_answers(task)
+    assert (key.private.sum(), key.public.sum()) == (5, 3)
+    rows = [["id", "target"], *([str(100 + row), str(row + 1000 * (row < 2))] for row in range(10))]
+    report = grade_bytes(task, to_bytes(rows))
+    assert (report.score, report.public_score) == (0.0, 0.0)
+    assert grade_bytes(task, to_bytes(rows[:1] + rows[3:])).error is GradeError.MISSING_ROWS
+
+
+@pytest.mark.parametrize(("first", "valid"), [("0.90001", True), ("0.9001", False), ("0.8", False)])
+def test_class_probabilities_that_must_sum_to_1(first, valid, tasks, perfect, to_bytes):
+    form = tasks["class_probabilities"].manifest.submission.model_copy(update={"sums_to_one": True})
+    rows = [perfect("class_probabilities")[0], *([name, first, "0.1", "0"] for name, *_ in perfect("number")[1:])]
+    report = grade_bytes(spoil(tasks["class_probabilities"], submission=form), to_bytes(rows))
+    assert report.error is (None if valid else GradeError.OUT_OF_DOMAIN)
+    assert grade_bytes(tasks["class_probabilities"], to_bytes(rows)).valid
+
+
+def test_a_format_says_of_sums_only_what_it_must(tasks):
+    form = tasks["class_probabilities"].manifest.submission
+    assert "sums_to_one" not in form.model_dump()
+    strict = form.model_copy(update={"sums_to_one": True})
+    assert type(form).model_validate_json(strict.model_dump_json()) == strict
+    with pytest.raises(ValueError, match="have no sum"):
+        type(form).model_validate(tasks["number"].manifest.submission.model_dump() | {"sums_to_one": True})
+
+
+def test_a_format_that_only_a_benchmark_knows_needs_its_grader(tasks):
+    with pytest.raises(BadInput, match="its benchmark's own grader"):
+        grade_bytes(spoil(tasks["number"], submission=None), b"id\n1\n")
+    with pytest.raises(BadInput, match="in a format of its benchmark"):
+        grade_predictions(spoil(tasks["number"], submission=None).manifest, load_answers(tasks["number"]), np.zeros(10))
+
+
+def test_many_long_texts_are_compared_without_swelling(tasks, perfect, to_bytes, monkeypatch):
+    task = spoil(tasks["text"], metric="exact_match", lower_is_better=False)
+    rows = perfect("text")
+    rows[10][1] += "!"
+    scores = [grade_bytes(task, to_bytes(rows)).score]
+    monkeypatch.setattr(_cells, "MAX_FIXED", 5)
+    assert load_answers(task).truth.dtype == object
+    assert [*scores, grade_bytes(task, to_bytes(rows)).score] == [6 / 7] * 2
+
+
+def test_a_large_sample_submission_allows_large_submissions(tasks, tmp_path):
+    task = Task(tmp_path, tasks["number"].manifest)
+    assert size_limit(task) == MAX_BYTES
+    task.public.mkdir(parents=True)
+    with (task.public / "sample_submission.csv").open("wb") as stream:
+        stream.truncate(MAX_BYTES)
+    assert size_limit(task) == 4 * MAX_BYTES
