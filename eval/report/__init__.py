@@ -1,6 +1,7 @@
 """What a run showed: one table a scaffold and policy, with intervals, and its renderings.
 
-    run folders -> summarize -> Report -> render_terminal | render_markdown | render_csv | Report.to_text (JSON)
+    run folders -> summarize -> Report -> render_terminal | render_markdown | render_csv | render_svg
+                                          | Report.to_text (JSON)
 
 Vocabulary:
     masked        an episode left out of every mean because our infrastructure failed, never for what the agent did
@@ -12,6 +13,7 @@ Vocabulary:
 from sandmle.eval.report._compare import compare
 from sandmle.eval.report._csv import render_csv
 from sandmle.eval.report._markdown import render_markdown
+from sandmle.eval.report._picture import render_svg
 from sandmle.eval.report._record import (
     Comparison,
     Cost,
@@ -41,6 +43,7 @@ __all__ = [
     "compare",
     "render_csv",
     "render_markdown",
+    "render_svg",
     "render_terminal",
     "summarize",
 ]

@@ -11,7 +11,7 @@ import numpy as np
 from sandmle.eval.report._record import Cost, Difference, Estimate, RepeatStats, Report, Row, TurnPoint
 from sandmle.eval.runs import BudgetSettings
 
-__all__ = ["Table", "footnotes", "headline", "tables"]
+__all__ = ["Table", "footnotes", "headline", "name_of", "tables"]
 
 PRIVILEGED = "† was handed the hidden rule: a calibration, not a measurement."
 LIMITS = 8
@@ -85,7 +85,7 @@ def footnotes(report: Report) -> list[str]:
     if any(row.privileged for row in report.rows):
         lines.append(PRIVILEGED)
     for row in report.rows:
-        who = _name(report, row)
+        who = name_of(report, row)
         if row.leaked:
             lines.append(f"LEAK: {who}: {row.leaked} episode{_s(row.leaked)} saw a canary of the hidden labels.")
         if row.masked:
@@ -97,7 +97,7 @@ def footnotes(report: Report) -> list[str]:
 
 def _results(report: Report, title: str, rows: Sequence[Row]) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("policy", lambda row: _name(report, row)),
+        ("policy", lambda row: name_of(report, row)),
         ("n", lambda row: str(row.episodes)),
         ("mask", lambda row: _percent(row.masked / row.episodes if row.episodes else None)),
         ("valid", lambda row: _percent(row.valid)),
@@ -113,7 +113,7 @@ def _results(report: Report, title: str, rows: Sequence[Row]) -> Table:
 
 def _scores(report: Report) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("policy", lambda row: _name(report, row)),
+        ("policy", lambda row: name_of(report, row)),
         ("headroom", lambda row: _estimate(row.headroom)),
         ("HumanRank", lambda row: _estimate(row.human_rank)),
         ("AUP", lambda row: _number(row.aup, 3)),
@@ -130,7 +130,7 @@ def _turn_limits(report: Report) -> Table:
     def share(limit: int) -> Callable[[Row], str]:
         return lambda row: _after(row.curve[min(limit, len(row.curve)) - 1])
 
-    columns = [("policy", lambda row: _name(report, row)), *((str(limit), share(limit)) for limit in limits)]
+    columns = [("policy", lambda row: name_of(report, row)), *((str(limit), share(limit)) for limit in limits)]
     return _table("After so many turns: valid / any medal, %", columns, rows if limits else [])
 
 
@@ -141,7 +141,7 @@ def _after(point: TurnPoint) -> str:
 
 def _over_repeats(report: Report) -> Table:
     columns: list[tuple[str, Callable[[Row], str]]] = [
-        ("policy", lambda row: _name(report, row)),
+        ("policy", lambda row: name_of(report, row)),
         ("repeats", lambda row: str(row.reward_by_repeat.repeats if row.reward_by_repeat else 0)),
         ("mean reward", lambda row: _repeats(row.reward_by_repeat, 1, 3)),
         ("any medal, %", lambda row: _repeats(row.any_medal_by_repeat, 100, 1)),
@@ -153,7 +153,7 @@ def _over_repeats(report: Report) -> Table:
 def _differences(report: Report) -> Table:
     versus = report.differences[0].versus if report.differences else ""
     columns: list[tuple[str, Callable[[Difference], str]]] = [
-        ("policy", lambda row: _name(report, row)),
+        ("policy", lambda row: name_of(report, row)),
         ("tasks", lambda row: str(row.tasks)),
         ("difference", lambda row: _estimate(row.reward, signed=True)),
     ]
@@ -162,7 +162,7 @@ def _differences(report: Report) -> Table:
 
 def _behaviour(report: Report) -> Table:
     columns: list[tuple[str, Callable[[Cost], str]]] = [
-        ("policy", lambda cost: _name(report, _row_of(report, cost))),
+        ("policy", lambda cost: name_of(report, _row_of(report, cost))),
         ("format", lambda cost: _percent(_row_of(report, cost).format_ok)),
         ("turns", lambda cost: _number(_row_of(report, cost).turns, 1)),
         ("overflow", lambda cost: _percent(_row_of(report, cost).overflow)),
@@ -175,7 +175,7 @@ def _behaviour(report: Report) -> Table:
 
 def _seconds(report: Report) -> Table:
     columns: list[tuple[str, Callable[[Cost], str]]] = [
-        ("policy", lambda cost: _name(report, _row_of(report, cost))),
+        ("policy", lambda cost: name_of(report, _row_of(report, cost))),
         ("code", lambda cost: _number(cost.code_s, 2)),
         ("overhead", lambda cost: _number(cost.overhead_s, 2)),
         ("model", lambda cost: _number(cost.model_s, 2)),
@@ -201,7 +201,7 @@ def _filled(table: Table) -> Table:
     return Table(table.title, tuple(table.headers[place] for place in places), rows if len(places) > 1 else ())
 
 
-def _name(report: Report, row: Row | Difference) -> str:
+def name_of(report: Report, row: Row | Difference) -> str:
     """Only what tells rows apart: the run where there are several, the scaffold likewise; privileged ones marked."""
     several = len({other.scaffold for other in report.rows}) > 1
     parts = (row.run, row.scaffold if several else "", row.policy + ("†" if row.privileged else ""))

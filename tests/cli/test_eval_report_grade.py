@@ -43,13 +43,14 @@ def test_report_prints_json_and_writes_what_the_suffix_says(run_folder, tmp_path
     printed = json.loads(invoke("report", run_folder, "--json").stdout)
     assert printed["rows"][0]["valid"] == 1.0
     assert printed["timing"][0]["wall_s"] > 0
-    files = [tmp_path / f"report.{kind}" for kind in ("md", "csv", "json")]
+    files = [tmp_path / f"report.{kind}" for kind in ("md", "csv", "json", "svg")]
     result = invoke("report", run_folder, *(part for file in files for part in ("--out", file)))
     assert result.exit_code == 0
-    markdown, table, record = (file.read_text() for file in files)
+    markdown, table, record, picture = (file.read_text() for file in files)
     assert markdown.startswith("# Evaluation report\n")
     assert table.startswith("protocol,reward_preset,")
     assert json.loads(record) == printed
+    assert picture.startswith("<svg ")
 
 
 def test_a_run_that_reaches_its_tokens_says_so_with_exit_code_3_and_goes_on_with_more(
@@ -112,7 +113,7 @@ def test_grade_refuses_what_cannot_be_scored_in_one_line_with_exit_code_2(suite,
     [
         (("grade", "/nowhere", "x.csv"), "no such"),
         (("report", "/nowhere"), "no such run folder"),
-        (("report", "/nowhere", "--out", "report.txt"), "ends in one of .md, .csv, .json"),
+        (("report", "/nowhere", "--out", "report.txt"), "ends in one of .md, .csv, .json, .svg"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--price", "m=1"), "write MODEL=IN,OUT"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--jobs", "0"), "--jobs"),
         (("eval", "--suite", "synthetic:x", "--model", "m", "--out", "run", "--repeats", "0"), "repeats"),

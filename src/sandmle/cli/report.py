@@ -20,14 +20,18 @@ def report_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of tables.")] = False,
     out: Annotated[
         list[Path],
-        typer.Option("--out", metavar="FILE", help="Write it to FILE: .md, .csv or .json; may be repeated."),
+        typer.Option(
+            "--out",
+            metavar="FILE",
+            help="Write it to FILE (.md, .csv, .json) or draw its curves (.svg); may be repeated.",
+        ),
     ] = [],  # noqa: B006 - typer copies it
 ) -> None:
     """Show what runs showed: medals, rewards and scores with intervals, differences, behaviour and cost."""
-    from sandmle.eval.report import Report, render_csv, render_markdown, summarize
+    from sandmle.eval.report import Report, render_csv, render_markdown, render_svg, summarize
     from sandmle.files import disk_errors, write_text
 
-    writers = {".md": render_markdown, ".csv": render_csv, ".json": Report.to_text}
+    writers = {".md": render_markdown, ".csv": render_csv, ".json": Report.to_text, ".svg": render_svg}
     for file in out:
         if file.suffix not in writers:
             raise BadInput(f"--out {file}: give a file that ends in one of {', '.join(writers)}")

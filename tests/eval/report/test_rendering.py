@@ -2,11 +2,12 @@
 
 import csv
 import io
+from xml.etree import ElementTree
 
 import pytest
 from rich.console import Console
 
-from sandmle.eval.report import render_csv, render_markdown, render_terminal, summarize
+from sandmle.eval.report import render_csv, render_markdown, render_svg, render_terminal, summarize
 from sandmle.eval.runs import Scale
 from sandmle.trajectory import Chosen, Price
 
@@ -128,6 +129,25 @@ def test_csv_has_one_line_a_row_and_every_number(rich_report):
     assert float(first["reward"]) == row.reward.mean
     assert float(first["money"]) == rich_report.timing[0].money
     assert lines[1]["money"] == lines[1]["aup"] == ""
+
+
+def test_the_picture_shows_measured_rows_at_the_right_places(rich_report):
+    picture = ElementTree.fromstring(render_svg(rich_report))
+    lines = [line.get("points") for line in picture.iter("{http://www.w3.org/2000/svg}polyline")]
+    assert len(lines) == 6  # valid and medal of two rows, and their profiles
+    side = 320
+    first = [tuple(map(float, point.split(","))) for point in lines[0].split()]
+    assert first[:2] == [(side / 20, side), (2 * side / 20, 0)]
+    assert [tuple(map(float, point.split(",")))[1] for point in lines[1].split()] == [side] * 11 + [0] * 10
+    assert lines[4].split()[0] == "0.0,0.0"
+    named = " ".join(text.text for text in picture.iter("{http://www.w3.org/2000/svg}text"))
+    assert "react openai:some/model-8B" in named
+    assert "informed" not in named
+
+
+def test_the_picture_of_nothing_is_empty(make_run):
+    report = summarize([make_run([], tasks=["a"], models=("scripted:dummy",))])
+    assert "<polyline" not in render_svg(report)
 
 
 @pytest.mark.parametrize("render", [terminal, render_markdown])
