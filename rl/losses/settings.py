@@ -17,7 +17,7 @@ Positive = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class LossSettings(Record):
-    """A policy loss; the defaults are the paper's, and docs/training.md holds every formula.
+    """A policy loss. The defaults are the paper's where it tells them; docs/training.md holds every formula.
 
     Attributes:
         clip_low: where the advantage is negative, the ratio of new to old probability earns nothing below 1 - this.

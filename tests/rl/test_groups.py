@@ -186,7 +186,9 @@ async def test_a_straggler_is_cut_at_the_deadline_and_its_sandbox_closed():
     assert judge(group).tally.cut == 2
 
 
-async def test_after_the_deadline_the_second_that_counts_is_still_waited_for():
+async def test_after_the_deadline_the_second_that_counts_is_still_waited_for_without_polling(monkeypatch):
+    waits, wait = [], asyncio.wait
+    monkeypatch.setattr(asyncio, "wait", lambda *args, **kwargs: waits.append(kwargs) or wait(*args, **kwargs))
     rollouts = Rollouts(4)
     rollouts.end(0)
     rollouts.end(1, None, mask_reason=EpisodeStatus.INFRA_ERROR)
@@ -195,6 +197,7 @@ async def test_after_the_deadline_the_second_that_counts_is_still_waited_for():
     assert not group.done()
     rollouts.end(2)
     assert [rollout.id for rollout in (await group).rollouts] == ["0", "1", "2"]
+    assert len(waits) == 2
 
 
 async def test_a_deadline_ends_the_wait_by_itself():

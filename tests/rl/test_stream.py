@@ -87,6 +87,13 @@ async def test_refills_run_out_and_the_batch_is_smaller_for_once():
         assert ids(await stream.take()) == [3, 4]
 
 
+async def test_each_update_has_its_own_refills():
+    async with streaming(Roller(flat=[0, 3]), refills=1) as stream:
+        assert ids(await stream.take()) == [1, 2]
+        stream.advance()
+        assert ids(await stream.take()) == [4, 5]
+
+
 async def test_flat_groups_that_are_kept_are_not_refilled():
     async with streaming(Roller(flat=[0]), flat="keep") as stream:
         assert ids(await stream.take()) == [0, 1]
