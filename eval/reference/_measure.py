@@ -33,6 +33,7 @@ SCRIPT = "baselines.py"
 def arguments(real: RealTask) -> dict[str, tuple[str, ...]]:
     """The arguments of every run of the script, by name; a run of a rung that draws ends in its seed."""
     manifest = real.manifest
+    assert manifest.submission is not None, "a seed's own format is always known"
     facts = {
         **manifest.submission.model_dump(mode="json"),
         "target": real.target,
