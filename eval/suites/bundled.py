@@ -65,7 +65,7 @@ class Bundled(SuiteKind):
     """Real data that ship inside packages."""
 
     name = "bundled"
-    about = "real tables, pictures, texts and series that come inside packages, with hidden splits"
+    about = "famous real data that come inside packages: for correctness and validity, not for headlines"
     how = "sandmle suites prepare bundled"
 
     def load(self, place: str) -> tuple[Task, ...]:

@@ -232,6 +232,7 @@ def test_without_the_package_the_seed_is_listed_and_says_what_to_install(
 ):
     load_table(get_seed("iris"))  # pandas and scikit-learn are loaded before their folder goes out of sight
     monkeypatch.setattr(sys, "path", [entry for entry in sys.path if "-packages" not in entry])
+    monkeypatch.delitem(sys.modules, "orangecontrib", raising=False)  # a namespace is loaded when Python starts
     seed = get_seed(seed_id)
     assert command in (missing_install(seed) or "")
     with pytest.raises(EnvironmentProblem) as caught:
