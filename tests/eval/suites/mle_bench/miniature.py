@@ -294,7 +294,10 @@ def build_data(root: Path, names: tuple[str, ...] = tuple(MINIATURES)) -> Path:
         rows = [{**row, **made.beside(number)} for number, row in enumerate(answers(name))]
         (prepared / made.answers).write_text(as_csv(rows), newline="")
         (prepared / made.sample_file).write_text(as_csv(sample(name)), newline="")
-        (prepared / "public" / "train.csv").write_text(as_csv(rows), newline="")
+        train = [{**row, made.id_column: f"t{number}", "x": number % 7} for number, row in enumerate(answers(name))]
+        test = [{made.id_column: row[made.id_column], "x": number % 5} for number, row in enumerate(rows)]
+        (prepared / "public" / "train.csv").write_text(as_csv(train), newline="")
+        (prepared / "public" / "test.csv").write_text(as_csv(test), newline="")
         (prepared / "public" / "images" / "1.png").write_bytes(b"\x89PNG")
         (prepared / "public" / "description.md").write_text(f"# {name}\n\nFrom the data.\n")
     return root

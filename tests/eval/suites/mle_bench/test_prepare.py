@@ -50,7 +50,6 @@ def test_every_competition_becomes_a_task_or_a_reason(cli, sources, home):
             if task.manifest.lower_is_better
             else {"median": 0.725, "bronze": 0.8, "silver": 0.9, "gold": 0.95}
         )
-    assert cli("check", home / "suites/mle-bench-lite").exit_code == 0
     assert f"mle-bench-lite  {len(tasks)}" in cli("suites", "list").stdout
     assert "0.725" in cli("suites", "show", "mle-bench-lite").stdout
 
@@ -142,6 +141,27 @@ def test_a_description_comes_from_the_data_else_from_the_checkout(cli, sources, 
     cli("suites", "prepare", "mle-bench-lite", *options)
     assert "Predict `id`" in (prepared(home, CACTUS).public / "description.md").read_text()
     assert "From the data." in (prepared(home, JIGSAW).public / "description.md").read_text()
+
+
+def test_agents_play_the_suite_and_the_report_ranks_them(cli, sources, home, tmp_path):
+    cli("suites", "prepare", "mle-bench-dev", *sources("spaceship-titanic", "playground-series-s3e18"))
+    run = tmp_path / "run"
+    done = cli("eval", "--suite", "mle-bench-dev", "--model", "scripted:dummy", "--out", run, "--jobs", 1)
+    assert done.exit_code == 0, done.output
+    (row,) = json.loads(cli("report", run, "--json").stdout)["rows"]
+    assert (row["episodes"], row["valid"]) == (2, 1.0)
+    for line in (run / "episodes.jsonl").read_text().splitlines():
+        assert 0 <= json.loads(line)["grade"]["human_rank"] <= 1
+
+
+def test_a_check_finds_thresholds_that_are_not_the_boards(cli, sources, home):
+    cli("suites", "prepare", "mle-bench-lite", *sources(CACTUS))
+    manifest = prepared(home, CACTUS).root / "task.json"
+    assert cli("check", manifest.parent).exit_code == 0
+    manifest.write_text(manifest.read_text().replace('"gold": 0.95', '"gold": 0.94'))
+    done = cli("check", manifest.parent)
+    assert done.exit_code == 1
+    assert "not those of a board" in done.output
 
 
 def test_the_original_grader_gets_the_hidden_files_as_they_are(cli, sources, home):
