@@ -103,7 +103,7 @@ class AgentSession:
             score_calls: calls of ``score`` that protocol ``train`` answers.
 
         Raises:
-            BadInput: protocol ``dojo`` on a task without thresholds or calibration.
+            BadInput: protocol ``dojo`` on a task without boards, thresholds or calibration.
         """
         self.task = task
         self.protocol: Protocol = protocol
@@ -130,7 +130,7 @@ class AgentSession:
 
         Raises:
             InfraError: the sandbox could not be made.
-            BadInput: protocol ``dojo`` on a task without thresholds or calibration.
+            BadInput: protocol ``dojo`` on a task without boards, thresholds or calibration.
         """
         sandbox = await backend.create(agent_spec(task))
         try:

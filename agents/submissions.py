@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sandmle.agents._board import board_position, task_board
+from sandmle.agents._board import task_boards, tell_rank
 from sandmle.eval.grading import invalid_report
 from sandmle.grades import GradeError, GradeReport
 from sandmle.task import TIERS, Task
@@ -42,7 +42,7 @@ class Submissions:
         score_calls: calls for the score that protocol ``train`` answers.
 
     Raises:
-        BadInput: protocol ``dojo`` on a task without thresholds or calibration.
+        BadInput: protocol ``dojo`` on a task without boards, thresholds or calibration.
     """
 
     def __init__(self, task: Task, protocol: Protocol, score_calls: int = SCORE_CALLS) -> None:
@@ -50,7 +50,7 @@ class Submissions:
         self.turn = 0
         self._manifest = task.manifest
         self._protocol: Protocol = protocol
-        self._board = task_board(task) if protocol == "dojo" else ()
+        self._boards = task_boards(task) if protocol == "dojo" else None
         self._latest: Attempt | None = None
         self._scored: Attempt | None = None
         self._archive: list[Attempt] = []
@@ -127,9 +127,9 @@ class Submissions:
                 "".join(f" {tier.value}: {getattr(tiers, tier.value):.6g}" for tier in reversed(TIERS)) if tiers else ""
             )
             return f"[submission: valid] score: {report.score:.6g}{';' + told if told else ''}"
-        if self._protocol == "dojo" and report.score is not None:
-            rank = board_position(report.score, self._board, lower_is_better=report.lower_is_better)
-            return f"[submission: valid] score: {report.score:.6g}; position {rank} of {len(self._board)} on the board"
+        if self._boards is not None and report.score is not None:
+            rank = tell_rank(report.score, self._boards, lower_is_better=report.lower_is_better)
+            return f"[submission: valid] score: {report.score:.6g}; {rank}"
         return "[submission: valid]"
 
     def selected(self) -> Attempt | None:

@@ -1,7 +1,7 @@
 """A competition's leaderboards: what a score is worth among the teams that took part.
 
-A task that comes from a competition keeps them in ``provenance/boards.json``. Its scores are compared with thresholds
-rounded to the five places that boards have, as MLE-bench does.
+A task that comes from a competition keeps them in ``provenance/boards.json``. MLE-bench rounds a score to the five
+places of its boards before it is compared; MLE-Dojo does not.
 """
 
 from __future__ import annotations
@@ -18,10 +18,25 @@ BOARDS = "boards.json"
 
 
 class Boards(VersionedRecord):
-    """The scores of a competition's teams, best first, finite; empty where a board is not known."""
+    """The scores of a competition's teams, best first, finite; empty where a board is not known.
+
+    Attributes:
+        rounded: whether a score is rounded to five places before it is compared.
+    """
 
     public: tuple[float, ...] = ()
     private: tuple[float, ...] = ()
+    rounded: bool = True
+
+    @property
+    def known(self) -> dict[str, tuple[float, ...]]:
+        """The boards that are known, by name."""
+        named = {"public": self.public, "private": self.private}
+        return {name: board for name, board in named.items() if board}
+
+    def comparable(self, score: float) -> float:
+        """``score`` as it is compared with a board."""
+        return board_score(score) if self.rounded else score
 
 
 def read_boards(task: Task) -> Boards | None:
@@ -35,11 +50,11 @@ def read_boards(task: Task) -> Boards | None:
 
 
 def with_boards(report: GradeReport, boards: Boards) -> GradeReport:
-    """``report`` with medal and tiers by the rounded score, and the mean HumanRank over the boards that are known."""
+    """``report`` with medal and tiers by its comparable score, and the mean HumanRank over the known boards."""
     if report.score is None:
         return report
-    score, lower, thresholds = board_score(report.score), report.lower_is_better, report.thresholds
-    ranks = [human_rank(score, board, lower_is_better=lower) for board in (boards.public, boards.private) if board]
+    score, lower, thresholds = boards.comparable(report.score), report.lower_is_better, report.thresholds
+    ranks = [human_rank(score, board, lower_is_better=lower) for board in boards.known.values()]
     found: dict[str, object] = {"human_rank": sum(ranks) / len(ranks) if ranks else None}
     if thresholds is not None:
         found |= {

@@ -40,6 +40,7 @@ Package = Literal["mle-bench", "mle-dojo"]
 _SETTINGS: Mapping[Package, str] = {"mle-bench": "mlebench_python", "mle-dojo": "mledojo_python"}
 SCRIPTS: dict[Package, str] = {
     "mle-bench": files("sandmle.eval.grading.originals").joinpath("mle_bench.py").read_text(encoding="utf-8"),
+    "mle-dojo": files("sandmle.eval.grading.originals").joinpath("mle_dojo.py").read_text(encoding="utf-8"),
 }
 """The program that each benchmark's interpreter runs, by its name."""
 

@@ -8,11 +8,12 @@ from sandmle.errors import BadInput
 from sandmle.eval.suites._kind import Preparation, Sources, Suite, SuiteKind
 from sandmle.eval.suites.bundled import Bundled
 from sandmle.eval.suites.mle_bench import MLE_BENCH_KINDS
+from sandmle.eval.suites.mle_dojo import MleDojo
 from sandmle.eval.suites.synthetic import Synthetic
 
 __all__ = ["get_kind", "load_suite", "prepare_suite", "suite_kinds"]
 
-_KINDS: dict[str, SuiteKind] = {kind.name: kind for kind in (Synthetic(), Bundled(), *MLE_BENCH_KINDS)}
+_KINDS: dict[str, SuiteKind] = {kind.name: kind for kind in (Synthetic(), Bundled(), *MLE_BENCH_KINDS, MleDojo())}
 
 
 def suite_kinds() -> tuple[SuiteKind, ...]:

@@ -98,6 +98,8 @@ def _lines(report: GradeReport) -> list[str]:
     lines = [f"valid: {report.metric} {report.score:.6g} ({better} is better)"]
     if report.public_score is not None:
         lines.append(f"on the Public rows: {report.public_score:.6g}")
+    if report.human_rank is not None:
+        lines.append(f"HumanRank: {report.human_rank:.4f} (mean share of the teams that it meets or beats)")
     if report.thresholds is None:
         return [*lines, "the task has no thresholds, so there are no medals"]
     tiers = " · ".join(f"{tier} {value:.6g}" for tier, value in report.thresholds.model_dump().items())
