@@ -15,8 +15,9 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from contextvars import ContextVar
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 from sandmle.errors import BadInput
@@ -107,12 +108,13 @@ class Pace:
 
 
 def asked_to_wait(headers: Mapping[str, str]) -> float | None:
-    """Seconds that an answer asks to wait; None where it does not say, or says it by a date."""
+    """Seconds that an answer asks to wait, by a number or by a date; None where it does not say."""
     milliseconds, seconds = (headers.get(name) for name in ("retry-after-ms", "retry-after"))
-    try:
+    with suppress(ValueError):
         return float(milliseconds) / 1000 if milliseconds else float(seconds) if seconds else None
-    except ValueError:
-        return None
+    with suppress(ValueError, TypeError):
+        return parsedate_to_datetime(str(seconds)).timestamp() - time.time()
+    return None
 
 
 def _counted(body: bytes) -> int | None:

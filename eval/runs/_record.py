@@ -35,7 +35,7 @@ class BudgetSettings(Record):
 
     def __str__(self) -> str:
         """The overrides in words, such as ``turns 5, step_seconds 30``."""
-        return ", ".join(f"{name} {value:g}" for name, value in self if value is not None) or "the default"
+        return ", ".join(f"{name} {value:.15g}" for name, value in self if value is not None) or "the default"
 
 
 class EvalSettings(VersionedRecord):

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from email.utils import formatdate
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from sandmle.agents.chat import Pace, RateLimited, while_waiting
-from sandmle.agents.chat._pace import MAX_PAUSE_S
+from sandmle.agents.chat._pace import MAX_PAUSE_S, asked_to_wait
 from sandmle.agents.chat.openai import endpoint_model
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.graphs.clock import Clock
@@ -137,6 +139,21 @@ async def test_retry_after_holds_up_every_model_of_the_endpoint(endpoint, comple
         await one.ainvoke("hello")
     assert (await other.ainvoke("hello")).text == "hi"
     assert hand.time == 100 + seconds
+
+
+@pytest.mark.parametrize(
+    ("headers", "seconds"),
+    [
+        ({}, None),
+        ({"retry-after": "7"}, 7),
+        ({"retry-after": "7", "retry-after-ms": "50"}, 0.05),
+        ({"retry-after": formatdate(time.time() + 1_000, usegmt=True)}, pytest.approx(1_000, abs=120)),
+        ({"retry-after": "soon"}, None),
+        ({"retry-after-ms": "soon"}, None),
+    ],
+)
+def test_how_long_an_answer_asks_to_wait(headers: dict[str, str], seconds: float | None) -> None:
+    assert asked_to_wait(headers) == seconds
 
 
 async def test_an_endpoint_that_wants_hours_ends_the_run(endpoint) -> None:
