@@ -1,1 +1,1 @@
-"""Reinforcement learning: rewards (advantages, losses and trainers follow)."""
+"""Reinforcement learning: rewards, advantages, groups and losses (trainers follow)."""
