@@ -5,7 +5,7 @@
 OUT/train.json                  TrainingRecord: the settings
 OUT/sft/                        the policy after imitation
 OUT/checkpoints/step-NNNNNN/    policy, optimizer and place of every so many updates
-OUT/tokens/part-NNNNNN.parquet  the rows that each update learnt from, closed before the update counts
+OUT/tokens/part-NNNNNN.npz      the rows that each update learnt from, closed before the update counts
 OUT/metrics-{sft,grpo}.jsonl    one line a step
 OUT/policy/                     the policy at the end
 

@@ -61,7 +61,7 @@ def test_it_is_prepared_shown_and_evaluated(tmp_path):
     machine = Machine(tmp_path, FEW)
     prepared = machine.run("suites", "prepare", "bundled")
     assert "bundled: 3 tasks" in prepared.stdout
-    assert "wine-alcohol: wine-alcohol-" in prepared.stderr
+    assert "wine-alcohol: ready" in prepared.stderr
     shown = machine.run("suites", "show", "bundled").stdout
     assert all(name in shown for name in ("diabetes-", "rmse", "multiclass_log_loss", "image"))
     machine.run(*evaluate(tmp_path / "run", ["react"], ["scripted:dummy", "scripted:linear"], 1))
