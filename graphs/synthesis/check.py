@@ -46,6 +46,9 @@ FILES = {
     *(f"provenance/{name}" for name in ("calibration.json", "acceptance.json")),
 }
 """What every task has beside its data and its baselines."""
+BASELINES = "baselines.json"
+REAL_PROVENANCE = {BOARDS, ORIGINAL, BASELINES, "baselines.py"}
+"""What a real task may have there."""
 WORDINGS = 3
 UNREADABLE = (OSError, ValueError, LookupError, TypeError, BadInput, InvalidSubmission)
 
@@ -102,17 +105,25 @@ def _changed_files(task: Task) -> Iterator[str]:
 
 
 def _real_faults(task: Task) -> Iterator[str]:
-    """A real task has no rule, so there is nothing to run again; its thresholds are those of a board it may have."""
+    """A real task has no rule, so nothing is run again; its thresholds come from a board, or from its baselines."""
+    there = {path.name for path in task.provenance.iterdir()} if task.provenance.exists() else set()
+    if strange := sorted(there - REAL_PROVENANCE):
+        yield f"task.json says that the task is real, but it has provenance/{strange[0]}"
+    if BOARDS in there:
+        yield from _board_faults(task)
+    elif task.manifest.thresholds is not None and BASELINES not in there:
+        yield "task.json says that the task is real, but nothing is there that its thresholds come from"
+
+
+def _board_faults(task: Task) -> Iterator[str]:
     try:
         boards = read_boards(task)
         thresholds = thresholds_from_leaderboard(boards.private) if boards and boards.private else None
     except BadInput as error:
-        yield f"its boards can't be read: {error}"
-        return
-    if task.manifest.thresholds != thresholds:
-        yield "task.json says that the task is real, but its thresholds are not those of a board"
-    if task.provenance.exists() and not {path.name for path in task.provenance.iterdir()} <= {BOARDS, ORIGINAL}:
-        yield "task.json says that the task is real, but it has a provenance"
+        yield f"its boards can't be used: {error}"
+    else:
+        if task.manifest.thresholds != thresholds:
+            yield "its thresholds are not those of its board"
 
 
 class _Check:

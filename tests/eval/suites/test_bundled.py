@@ -9,6 +9,8 @@ from sandmle.eval.reference import Baselines, Measured, MeasuredTasks, baseline_
 from sandmle.eval.suites import Sources, bundled, get_kind, load_suite
 from sandmle.eval.suites.bundled import MEMBERS
 from sandmle.files import hash_tree
+from sandmle.graphs.synthesis.check import check_task
+from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, missing_install, real_task
 from sandmle.settings import get_settings
 
@@ -186,3 +188,15 @@ def test_the_published_scores_are_those_of_the_baselines(name):
     assert found.data == known.data
     for rung, scores in known.scores.items():
         assert found.scores[rung] == pytest.approx(scores, rel=1e-4), rung
+
+
+@pytest.mark.usefixtures("small")
+async def test_a_check_finds_nothing_until_the_baselines_are_gone():
+    task = load_suite("bundled").tasks[0]
+    backend = LocalBackend(allow_unisolated=True)
+    assert (await check_task(task, backend)).findings == ()
+    (task.provenance / bundled.BASELINES).rename(task.provenance / "rule.json")
+    findings = (await check_task(task, backend)).findings
+    await backend.aclose()
+    assert "task.json says that the task is real, but it has provenance/rule.json" in findings
+    assert "task.json says that the task is real, but nothing is there that its thresholds come from" in findings

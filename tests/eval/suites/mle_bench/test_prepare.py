@@ -161,7 +161,7 @@ def test_a_check_finds_thresholds_that_are_not_the_boards(cli, sources, home):
     manifest.write_text(manifest.read_text().replace('"gold": 0.95', '"gold": 0.94'))
     done = cli("check", manifest.parent)
     assert done.exit_code == 1
-    assert "not those of a board" in done.output
+    assert "not those of its board" in done.output
 
 
 def test_the_original_grader_gets_the_hidden_files_as_they_are(cli, sources, home):
