@@ -64,7 +64,7 @@ class Decoder:
         """Sequences in the batch."""
         return len(self._rows)
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def admit(self, wanted: Sequence[Wanted]) -> list[Wanted]:
         """Read prompts and sample their first token; what is finished already."""
         from transformers import DynamicCache
@@ -82,7 +82,7 @@ class Decoder:
         _sample(logits, wanted)
         return self._leave()
 
-    @torch.inference_mode()
+    @torch.inference_mode()  # type: ignore[untyped-decorator]
     def step(self) -> list[Wanted]:
         """Sample one more token of every sequence; what is finished with it."""
         last = torch.tensor([[each.ids[-1]] for each in self._rows], device=self._model.device)

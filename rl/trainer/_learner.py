@@ -101,7 +101,7 @@ class Learner:
         pad = self._policy.tokenizer.pad
         for batch in micro_batches(examples, max_tokens=settings.micro_batch_tokens, pad_id=pad):
             part, found = loss(batch)
-            part.backward()  # type: ignore[no-untyped-call]
+            part.backward()
             metrics = {name: metrics.get(name, 0.0) + float(value) for name, value in found.items()}
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
         for group in self.optimizer.param_groups:
