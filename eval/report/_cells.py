@@ -21,6 +21,7 @@ class Cell:
 
     Attributes:
         scales: of the tasks whose Bayes score is known, by task hash.
+        ranked: hashes of the run's tasks with leaderboards.
         price: of the policy's tokens, None where it is not known.
     """
 
@@ -30,6 +31,7 @@ class Cell:
     expected: int
     episodes: tuple[EpisodeSummary, ...]
     scales: Mapping[str, Scale] = field(default_factory=dict)
+    ranked: frozenset[str] = frozenset()
     price: Price | None = None
 
     @property
@@ -97,11 +99,12 @@ def rows_of(run: Run, label: str, scales: Mapping[str, Scale]) -> list[Cell]:
     """The rows of a run: scaffolds x policies."""
     record, settings = run.record, run.record.settings
     expected = len(record.tasks) * settings.repeats
+    ranked = frozenset(record.tasks[name] for name in record.ranked)
     groups: dict[tuple[str, str], list[EpisodeSummary]] = defaultdict(list)
     for episode in run.episodes:
         groups[episode.scaffold, episode.policy].append(episode)
     return [
-        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]), scales, record.prices.get(model))
+        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]), scales, ranked, record.prices.get(model))
         for scaffold in settings.scaffolds
         for model in settings.models
     ]

@@ -54,9 +54,11 @@ def overfit_gaps(cell: Cell) -> Groups:
 
 
 def ranked_tasks(cells: Iterable[Cell]) -> frozenset[str]:
-    """Hashes of the tasks with leaderboards, as far as any submission shows it."""
-    episodes = (episode for cell in cells for episode in cell.counted)
-    return frozenset(each.task_hash for each in episodes if each.grade and each.grade.human_rank is not None)
+    """Hashes of the tasks with leaderboards, by what the runs say and, in older ones, by any graded submission."""
+    rows = list(cells)
+    episodes = (episode for cell in rows for episode in cell.counted)
+    shown = frozenset(each.task_hash for each in episodes if each.grade and each.grade.human_rank is not None)
+    return shown.union(*(cell.ranked for cell in rows))
 
 
 def human_ranks(cell: Cell, ranked: frozenset[str]) -> Groups:

@@ -11,6 +11,7 @@ from urllib.parse import urlsplit, urlunsplit
 from sandmle.agents.chat import Pace, Policy, make_policy
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
+from sandmle.eval.grading.boards import read_boards
 from sandmle.eval.grading.original import require_original
 from sandmle.eval.runner._episode import EpisodePlan
 from sandmle.eval.runs import EvalSettings, RunRecord, Scale
@@ -185,6 +186,7 @@ def run_record(
         isolation=tier,
         endpoint=_redacted(address) if address and prepared.policies.shared else None,
         scales={task.id: scale for task in prepared.tasks if (scale := _scale(task)) is not None},
+        ranked=tuple(task.id for task in prepared.tasks if (boards := read_boards(task)) and boards.known),
         prices=dict(prices or {}),
     )
 

@@ -97,6 +97,7 @@ class RunRecord(VersionedRecord):
     Attributes:
         tasks: content hash of every task, by id.
         scales: of the tasks whose Bayes score is known, by id; none in runs of an older sandmle.
+        ranked: ids of the tasks with leaderboards; none in runs of an older sandmle.
         prices: of the models whose tokens have a known price, by name; what a resumption says anew wins.
         versions: of Python and of the libraries that shape results, when the run began.
         isolation: the tier that this machine proved when the run began.
@@ -109,6 +110,7 @@ class RunRecord(VersionedRecord):
     isolation: IsolationTier
     endpoint: str | None = None
     scales: dict[str, Scale] = Field(default_factory=dict)
+    ranked: tuple[str, ...] = ()
     prices: dict[str, Price] = Field(default_factory=dict)
 
     @model_validator(mode="after")
@@ -142,10 +144,10 @@ class RunRecord(VersionedRecord):
         return None if ours == theirs else f"sandmle was {_shown(ours)}, now {_shown(theirs)}"
 
     def resumed_as(self, asked: RunRecord) -> RunRecord:
-        """This record with what a resumption may change: repeats, scales and prices."""
+        """This record with what a resumption may change: repeats, scales, boards and prices."""
         settings = self.settings.model_copy(update={"repeats": asked.settings.repeats})
-        prices = self.prices | asked.prices
-        return self.model_copy(update={"settings": settings, "scales": asked.scales, "prices": prices})
+        known = {"scales": asked.scales, "ranked": asked.ranked, "prices": self.prices | asked.prices}
+        return self.model_copy(update={"settings": settings, **known})
 
 
 def _shown(value: object) -> str:

@@ -60,7 +60,7 @@ def make_run():
     def make(episodes, *, folder="run", repeats=1, tasks=None, **changes):
         models = changes.pop("models", tuple(dict.fromkeys(episode.policy for episode in episodes)))
         names = tasks or sorted({episode.task_id for episode in episodes})
-        known = {name: changes.pop(name) for name in ("scales", "prices") if name in changes}
+        known = {name: changes.pop(name) for name in ("scales", "ranked", "prices") if name in changes}
         settings = EvalSettings(suite="synthetic:tasks", models=models, repeats=repeats, **changes)
         if "scales" in known:
             known["scales"] = {name: scale for name, scale in known["scales"].items() if name in names}

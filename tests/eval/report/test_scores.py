@@ -63,6 +63,16 @@ def test_human_rank_counts_invalid_submissions_where_there_are_boards(make_run, 
     assert second.human_rank.mean == pytest.approx(0.5)
 
 
+def test_a_task_with_boards_that_nobody_solved_counts_as_0(make_run, make_summary):
+    rows = [
+        make_summary("m", "a", 0, 0.4, human_rank=0.8),
+        make_summary("m", "b", 0, 0.0, error="empty"),
+        make_summary("m", "c", 0, 0.0, error="empty"),
+    ]
+    (row,) = summarize([make_run(rows, ranked=("a", "b"))]).rows
+    assert row.human_rank.mean == pytest.approx(0.8 / 2)
+
+
 def dolan_more_area(performances, steps=4_001):
     """Area under each solver's profile, by the definition: ratios to the best, a share within each factor, a sum.
 

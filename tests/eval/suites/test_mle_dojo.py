@@ -226,6 +226,7 @@ def test_the_command_line_prepares_plays_under_dojo_and_checks(sources, tmp_path
     ranks = {episode["task_id"]: episode["grade"]["human_rank"] for episode in episodes}
     assert len(ranks) == 2
     assert all(ranks.values()), episodes
+    assert sorted(json.loads((tmp_path / "run/run.json").read_text())["ranked"]) == sorted(ranks)
     told = "\n".join(path.read_text() for path in (tmp_path / "run/transcripts").iterdir())
     assert f"of {TEAMS} on the public board, position" in told
     assert "all 2 tasks are what they say" in sandmle("check", str(tmp_path / "home/suites/mle-dojo"))
