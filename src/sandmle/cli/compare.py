@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.cli._console import output_console
+
 if TYPE_CHECKING:
     from sandmle.eval.report import Estimate
 
@@ -23,7 +25,6 @@ def compare_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of a table.")] = False,
 ) -> None:
     """What B has more than A: reward, medals and scores, paired by task, with 95 % intervals."""
-    from rich.console import Console
     from rich.table import Table
 
     from sandmle.eval.report import compare
@@ -40,7 +41,7 @@ def compare_command(
         table.add_column(header.replace("_", " "), justify="right")
     for row in found:
         table.add_row(row.scaffold, row.policy, str(row.tasks), *(_shown(getattr(row, name)) for name in numbers))
-    Console().print(table)
+    output_console().print(table)
 
 
 def _shown(estimate: Estimate | None) -> str:

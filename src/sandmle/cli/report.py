@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.cli._console import output_console
 from sandmle.errors import BadInput
 
 if TYPE_CHECKING:
@@ -48,8 +49,6 @@ def report_command(
 
 def print_report(report: Report) -> None:
     """Print the report for people on standard output."""
-    from rich.console import Console
-
     from sandmle.eval.report import render_terminal
 
-    Console().print(render_terminal(report))
+    output_console().print(render_terminal(report))

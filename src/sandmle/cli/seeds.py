@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.cli._console import output_console
+
 if TYPE_CHECKING:
     from sandmle.seeds import Seed
 
@@ -106,7 +108,6 @@ def _print_json(value: object) -> None:
 
 
 def _print_table(seeds: list[Seed]) -> None:
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -124,9 +125,7 @@ def _print_table(seeds: list[Seed]) -> None:
         rows = f"needs {_needed(seed)}" if hint is not None else _or_dash(seed.n_rows)
         cells = (seed.id, seed.source, _or_dash(seed.modality), _or_dash(seed.problem_type), seed.metric, rows)
         table.add_row(*map(escape, cells))
-    console = Console()
-    if not console.is_terminal:  # whoever reads a pipe wants whole words
-        console = Console(width=200)
+    console = output_console()
     console.print(table)
     for name, hint in hints.items():
         console.print(f"{name}: {hint}", markup=False, highlight=False, soft_wrap=True)

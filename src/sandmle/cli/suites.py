@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.cli._console import output_console
 from sandmle.cli.synthesize import parse_jobs
 from sandmle.errors import BadInput, NegativeVerdict
 
@@ -31,7 +32,6 @@ SecretFile = Annotated[Path, typer.Argument(metavar="SECRET", help="What was kep
 @app.command("list")
 def list_command() -> None:
     """The suites there are, and how many tasks of each lie ready on this machine."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -42,7 +42,7 @@ def list_command() -> None:
         ready = "-" if kind.place else str(len(kind.prepared()))
         spelled = f"{kind.name}:{kind.place}" if kind.place else kind.name
         table.add_row(*map(escape, (spelled, ready, kind.about, kind.how)))
-    Console().print(table)
+    output_console().print(table)
 
 
 @app.command("prepare", epilog="Example: sandmle suites prepare mle-bench-lite --data DATA --checkout mle-bench")
@@ -80,7 +80,6 @@ def show_command(
     name: Annotated[str, typer.Argument(metavar="SUITE", help="As for `sandmle eval --suite`.")],
 ) -> None:
     """The tasks of a suite: what each is about, its metric and its thresholds."""
-    from rich.console import Console
     from rich.markup import escape
     from rich.table import Table
 
@@ -100,7 +99,7 @@ def show_command(
             *(f"{tier:.5g}" if found.thresholds else tier for tier in tiers),
         )
         table.add_row(*map(escape, cells))
-    Console().print(table)
+    output_console().print(table)
 
 
 @app.command("commit", epilog="Example: sandmle suites commit --n 64 --mix paper --out commitment.json")
