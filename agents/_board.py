@@ -6,7 +6,7 @@ A competition's own where a task has them; else ten rows made of thresholds and 
 from __future__ import annotations
 
 from sandmle.errors import BadInput
-from sandmle.eval.acceptance import Calibration
+from sandmle.eval.acceptance import stand_in_board
 from sandmle.eval.grading.boards import Boards, read_boards
 from sandmle.eval.grading.human_rank import human_rank
 from sandmle.task import Task
@@ -15,22 +15,17 @@ __all__ = ["board_position", "task_boards", "tell_rank"]
 
 
 def task_boards(task: Task) -> Boards:
-    """The boards of a competition's task; a synthetic task's one board is its private one.
-
-    That holds ten scores, best first: gold, silver, two bronze, two median, four of the dummy baseline.
+    """The boards of a competition's task; else one private board stands in for them, ``stand_in_board``.
 
     Raises:
-        BadInput: the task has neither boards nor thresholds, or its calibration can't be read.
+        BadInput: the task has neither boards nor thresholds, or the record of its baselines can't be read.
     """
-    boards, thresholds = read_boards(task), task.manifest.thresholds
+    boards = read_boards(task)
     if boards is not None and boards.known:
         return boards
-    if thresholds is None:
+    if task.manifest.thresholds is None:
         raise BadInput(f"{task.root}: protocol dojo needs a task with boards or thresholds; choose --protocol clean")
-    calibration = Calibration.read(task.provenance / "calibration.json")
-    dummy = calibration.sign * calibration.dummy
-    upper = (thresholds.gold, thresholds.silver, *[thresholds.bronze] * 2, *[thresholds.median] * 2)
-    return Boards(private=(*upper, *[dummy] * 4), rounded=False)
+    return Boards(private=stand_in_board(task), rounded=False)
 
 
 def tell_rank(score: float, boards: Boards, *, lower_is_better: bool) -> str:

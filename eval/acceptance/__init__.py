@@ -6,6 +6,7 @@ Every public module of this package registers its probe when the package is impo
 from importlib import import_module
 from pkgutil import iter_modules
 
+from sandmle.eval.acceptance._board import stand_in_board
 from sandmle.eval.acceptance._criteria import (
     GENERIC_MAX_HEADROOM,
     INFORMED_MIN_HEADROOM,
@@ -14,6 +15,7 @@ from sandmle.eval.acceptance._criteria import (
 )
 from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
+from sandmle.eval.acceptance._measured import REFERENCE, Baselines, Measured
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 from sandmle.eval.acceptance.search import search_script
@@ -23,9 +25,12 @@ __all__ = [
     "INFORMED_MIN_HEADROOM",
     "MAX_IDEAS",
     "MIN_HEADROOM_GAP",
+    "REFERENCE",
     "Acceptance",
+    "Baselines",
     "Calibration",
     "Evidence",
+    "Measured",
     "Verdict",
     "accept",
     "calibrate",
@@ -33,6 +38,7 @@ __all__ = [
     "judge",
     "probe_names",
     "search_script",
+    "stand_in_board",
 ]
 
 for _module in iter_modules(__path__):

@@ -22,14 +22,13 @@ import yaml
 
 from sandmle.canary import CANARY_COLUMN
 from sandmle.errors import BadInput
-from sandmle.eval.acceptance import Calibration
+from sandmle.eval.acceptance import stand_in_board
 from sandmle.eval.grading.medals import board_score
 from sandmle.files import disk_errors, publish_folder, write_text
-from sandmle.task import Task, Thresholds
+from sandmle.task import Task
 
 __all__ = ["export_mlebench"]
 
-DUMMIES = 4
 GRADE = '''"""Grades with the task's own evaluator.py, which reads files."""
 
 import json
@@ -94,16 +93,9 @@ def export_mlebench(tasks: Sequence[Task], out: Path) -> None:
 
 
 def _board(task: Task) -> list[float]:
-    thresholds = task.manifest.thresholds
-    if thresholds is None or not (task.provenance / "evaluator.py").exists():
-        raise BadInput(f"{task.id} has no thresholds and no evaluator: only synthetic tasks can be exported")
-    calibration = Calibration.read(task.provenance / "calibration.json")
-    return [board_score(score) for score in _rows(thresholds, calibration.sign * calibration.dummy)]
-
-
-def _rows(thresholds: Thresholds, dummy: float) -> list[float]:
-    gold, silver, bronze, median = (thresholds.gold, thresholds.silver, thresholds.bronze, thresholds.median)
-    return [gold, silver, bronze, bronze, median, median, *[dummy] * DUMMIES]
+    if not (task.provenance / "evaluator.py").exists():
+        raise BadInput(f"{task.id} has no evaluator: only synthetic tasks can be exported")
+    return [board_score(score) for score in stand_in_board(task)]
 
 
 def _write_entry(task: Task, board: Sequence[float], entry: Path) -> None:

@@ -11,8 +11,9 @@ Running them takes minutes, so their scores are published in ``measured.json``, 
 on. Data of another hash (another version of the package that carries them) are measured anew where they are used.
 """
 
+from sandmle.eval.acceptance import Baselines, Measured
 from sandmle.eval.reference._measure import arguments, measure
-from sandmle.eval.reference._record import Baselines, Measured, MeasuredTasks, published
+from sandmle.eval.reference._record import MeasuredTasks, published
 from sandmle.eval.reference._script import baseline_script
 
 __all__ = ["Baselines", "Measured", "MeasuredTasks", "arguments", "baseline_script", "measure", "published"]

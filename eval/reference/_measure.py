@@ -10,8 +10,8 @@ from pathlib import Path
 
 from sandmle.agents.scripts import ScriptJob, run_scripts
 from sandmle.errors import SandmleError
+from sandmle.eval.acceptance import REFERENCE, Measured
 from sandmle.eval.grading import grade_bytes
-from sandmle.eval.reference._record import REFERENCE, Measured
 from sandmle.eval.reference._script import baseline_script
 from sandmle.sandboxes import SandboxBackend, SandboxSpec
 from sandmle.seeds import RealTask

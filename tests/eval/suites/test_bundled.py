@@ -5,6 +5,8 @@ from pathlib import Path
 import pytest
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.eval.acceptance import stand_in_board
+from sandmle.eval.grading.medals import thresholds_from_leaderboard
 from sandmle.eval.reference import Baselines, Measured, MeasuredTasks, baseline_script, published
 from sandmle.eval.suites import Sources, bundled, get_kind, load_suite
 from sandmle.eval.suites.bundled import MEMBERS
@@ -49,6 +51,13 @@ def test_every_member_has_thresholds_that_rise_and_a_reference_on_three_seeds():
         sign = -1 if measured.lower_is_better else 1
         tiers = [sign * tier for tier in measured.thresholds().model_dump().values()]
         assert tiers == sorted(set(tiers))
+
+
+def test_a_board_stands_in_for_a_competitions(small):
+    for task in load_suite("bundled").tasks:
+        board, dummy = stand_in_board(task), published().tasks[task.id].scores["dummy"]
+        assert thresholds_from_leaderboard(board) == task.manifest.thresholds
+        assert board[-4:] == dummy * 4
 
 
 def test_the_documentation_tells_the_published_figures():

@@ -4,7 +4,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from sandmle.errors import SandmleError
-from sandmle.eval.reference import Measured
+from sandmle.eval.acceptance import Measured
 
 SCORES = st.floats(-100, 100).map(lambda value: round(value, 3))
 
