@@ -15,6 +15,7 @@ from sandmle.eval.acceptance._criteria import (
 from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
+from sandmle.eval.acceptance._submissions import random_columns
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 from sandmle.eval.acceptance.search import search_script
 
@@ -32,6 +33,7 @@ __all__ = [
     "describe_files",
     "judge",
     "probe_names",
+    "random_columns",
     "search_script",
 ]
 
