@@ -11,11 +11,13 @@ Beside the tasks may lie ``ok_competitions_sanity.json``, the ids that passed th
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandmle.agents.observation import plain_text
 from sandmle.errors import BadInput
 from sandmle.eval.export import LISTED, SUMS
 from sandmle.eval.imports._record import Refused
@@ -42,6 +44,11 @@ class Bundle:
         return self.root.name
 
     @property
+    def task_id(self) -> str:
+        """Its name as a task of ours."""
+        return _task_id(self.root)
+
+    @property
     def public(self) -> Path:
         """Its public folder, in which evaluator and answers may lie too."""
         return self.root / "prepared" / "public"
@@ -61,36 +68,56 @@ def find_bundles(folder: Path) -> list[Path]:
     """The tasks in ``folder``, or the one that it is; only those that its ``ok_competitions_sanity.json`` lists.
 
     Raises:
-        BadInput: there are none, or the list can't be read.
+        BadInput: there are none, two would be the same task of ours, or the list can't be read.
     """
     if not folder.is_dir():
         raise BadInput(f"{folder}: no such folder")
+    folder = folder.resolve()
     if (folder / "prepared" / "public").is_dir():
-        return [folder.resolve()]
-    found = sorted(path.parent.parent.resolve() for path in folder.glob("[!.]*/prepared/public"))
+        return [folder]
+    found = sorted(path.parent.parent for path in folder.glob("[!.]*/prepared/public"))
     if not found:
         raise BadInput(f"{folder}: no task in the released layout (no <id>/prepared/public)")
-    if not (folder / LISTED).is_file():
-        return found
+    if (folder / LISTED).is_file():
+        listed = _listed(folder / LISTED)
+        found = [path for path in found if path.name in listed]
+        if not found:
+            raise BadInput(f"{folder / LISTED} lists none of the tasks beside it")
+    known: dict[str, Path] = {}
+    for path in found:
+        if (other := known.setdefault(_task_id(path), path)) != path:
+            raise BadInput(f"{other} and {path} would both be the task {_task_id(path)}; rename one")
+    return found
+
+
+def _listed(path: Path) -> set[str]:
     try:
-        listed = set(json.loads((folder / LISTED).read_text(encoding="utf-8")))
-    except (ValueError, TypeError) as error:
-        raise BadInput(f"{folder / LISTED}: not a JSON list of ids") from error
-    return [path for path in found if path.name in listed]
+        return set(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, RecursionError) as error:
+        raise BadInput(f"{path}: not a JSON list of ids") from error
+
+
+def _task_id(root: Path) -> str:
+    return re.sub(r"[^a-z0-9]+", "-", root.name.lower()).strip("-") or "task"
 
 
 def open_bundle(root: Path) -> Bundle:
     """The task in ``root``.
 
     Raises:
-        Refused: a part is missing, or a link.
+        Refused: a part is missing, no file of its own (a link, a pipe), or has a name that can't be printed.
     """
-    for path in root.rglob("*"):
+    for path in (root, *root.rglob("*")):
+        name = path.relative_to(root.parent)
+        if plain_text(str(name)) != str(name):
+            raise Refused(f"the name of {name} holds control characters, or is not UTF-8")
         if path.is_symlink():
-            raise Refused(f"{path.relative_to(root)} is a link, which may lead anywhere")
-    for name in NEEDED:
-        if not (root / "prepared" / "public" / name).is_file():
-            raise Refused(f"prepared/public/{name} is missing")
+            raise Refused(f"{name} is a link, which may lead anywhere")
+        if not (path.is_file() or path.is_dir()):
+            raise Refused(f"{name} is neither a file nor a folder")
+    for needed in NEEDED:
+        if not (root / "prepared" / "public" / needed).is_file():
+            raise Refused(f"prepared/public/{needed} is missing")
     return Bundle(root, _one_of(root, EVALUATORS), _one_of(root, ANSWERS))
 
 
@@ -106,7 +133,7 @@ def broken_sums(root: Path) -> str:
     sums = root.parent / SUMS
     if not sums.is_file():
         return ""
-    lines = (line.partition("  ") for line in sums.read_text(encoding="utf-8").splitlines())
+    lines = (line.partition("  ") for line in sums.read_text(encoding="utf-8", errors="replace").splitlines())
     told = {name: digest for digest, _, name in lines if name.startswith(f"{root.name}/")}
     found = {f"{root.name}/{name}": digest for name, digest in hash_tree(root).items()}
     differing = sorted({name for name, _ in told.items() ^ found.items()})

@@ -6,12 +6,13 @@ import asyncio
 
 from sandmle.errors import BadInput
 from sandmle.eval.grading import load_answers
-from sandmle.eval.imports._evaluator import run_evaluator
-from sandmle.eval.imports._forms import Candidate, read_tables
+from sandmle.eval.imports._evaluator import one_line, run_evaluator
+from sandmle.eval.imports._forms import Candidate
 from sandmle.eval.imports._recognise import TOLERANCE, Reading, probes_of
 from sandmle.eval.imports._record import IMPORT, QUARANTINE, ImportRecord, Refused
+from sandmle.eval.imports._tables import USAGE, read_tables
 from sandmle.eval.metrics import get_metric
-from sandmle.graphs.synthesis.check import CheckReport, changed_files
+from sandmle.graphs.synthesis.check import UNREADABLE, CheckReport, changed_files
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 
@@ -28,8 +29,8 @@ async def check_imported(task: Task, backend: SandboxBackend) -> CheckReport:
     findings = await asyncio.to_thread(lambda: list(changed_files(task)))
     try:
         findings += await _differences(task, backend)
-    except (BadInput, Refused) as error:
-        findings.append(f"can't be read or run again: {error}")
+    except (*UNREADABLE, Refused) as error:
+        findings.append(f"can't be read or run again: {one_line(str(error))}")
     return CheckReport(task_id=task.id, findings=tuple(findings))
 
 
@@ -40,8 +41,8 @@ async def _differences(task: Task, backend: SandboxBackend) -> list[str]:
     key = await asyncio.to_thread(load_answers, task)
     if manifest.submission is None:
         raise BadInput("task.json has no submission format")
-    target = next(name for name in tables.answers if name not in (tables.id_column, "Usage"))
-    candidate = Candidate(manifest.submission, str(target), tuple(tables.answers[target]))
+    target, *_ = (str(name) for name in tables.answers if name not in (tables.id_column, USAGE))
+    candidate = Candidate(manifest.submission, target, tuple(tables.answers[target]))
     reading = Reading(candidate, get_metric(manifest.metric), key)
     sample = await asyncio.to_thread((task.public / "sample_submission.csv").read_bytes)
     submissions = [sample, *probes_of(candidate, tables)]

@@ -1,4 +1,8 @@
-"""Running a foreign evaluator: in a sandbox, with nothing but itself, its answers and the submission."""
+"""Running a foreign evaluator: each time in a new sandbox, with nothing but itself, its answers and the submission.
+
+It may do there what it likes: whatever it writes, forks or waits for ends with its sandbox, and a run that is cut has
+no score.
+"""
 
 from __future__ import annotations
 
@@ -9,16 +13,24 @@ from collections.abc import Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
-from sandmle.agents.scripts import ScriptJob, run_scripts
+from sandmle.agents.observation import plain_text
 from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend, SandboxSpec
 from sandmle.task import TIERS, Thresholds
+from sandmle.trajectory import StepResult
 
-__all__ = ["Printed", "run_evaluator"]
+__all__ = ["Printed", "one_line", "run_evaluator"]
 
-CPU_SECONDS = 120.0
-PRELOAD = ("numpy", "pandas", "sklearn.metrics")
+SECONDS = 120.0
+"""Wall seconds after which a run is cut."""
 MAX_QUOTE = 200
+RUN = """
+import os, runpy, sys
+
+os.chdir(sys.argv[1])
+sys.argv = sys.argv[2:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
 
 
 class Printed(Record):
@@ -35,20 +47,28 @@ class Printed(Record):
     problem: str = ""
 
     @classmethod
-    def read(cls, log: str) -> Self:
+    def of(cls, step: StepResult) -> Self:
+        """From how its run ended."""
+        if step.status == "ok":
+            return cls.read(step.output)
+        ending = "" if step.status == "error" else f"its run was cut ({step.status}): "
+        return cls(problem=ending + quoted(step.output))
+
+    @classmethod
+    def read(cls, output: str) -> Self:
         """From what the evaluator wrote, which should hold one JSON object."""
         try:
-            found = json.loads(log[log.index("{") : log.rindex("}") + 1])
-            score, lower = _number(found.get("score")), found.get("is_lower_better")
-            tiers = {tier.value: _number(found.get(f"{tier.value}_threshold")) for tier in TIERS}
-        except (ValueError, AttributeError):
-            return cls(problem=quoted(log))
+            found = json.loads(output[output.index("{") : output.rindex("}") + 1])
+        except (ValueError, RecursionError):
+            return cls(problem=quoted(output))
+        score, lower = _number(found.get("score")), found.get("is_lower_better")
+        tiers = {tier.value: _number(found.get(f"{tier.value}_threshold")) for tier in TIERS}
         known = {name: value for name, value in tiers.items() if value is not None}
         return cls(
             score=score,
             lower_is_better=lower is True or str(lower).strip().lower() in ("true", "1", "yes"),
             tiers=known if len(known) == len(tiers) else None,
-            problem="" if score is not None else str(found.get("error", "no score"))[:MAX_QUOTE],
+            problem="" if score is not None else quoted(str(found.get("error", "no score"))),
         )
 
     @property
@@ -57,15 +77,20 @@ class Printed(Record):
         return None if self.tiers is None else Thresholds(**self.tiers)
 
 
-def quoted(log: str) -> str:
-    """The end of what a run wrote, in one line."""
-    return " ".join(log.split())[-MAX_QUOTE:] or "it wrote nothing"
+def quoted(output: str) -> str:
+    """The end of what a run wrote."""
+    return one_line(output)[-MAX_QUOTE:] or "it wrote nothing"
+
+
+def one_line(text: str) -> str:
+    """``text`` of others as one line that a terminal can take."""
+    return " ".join(plain_text(text).split())
 
 
 def _number(value: Any) -> float | None:  # noqa: ANN401 - whatever JSON holds
     try:
         number = float(value)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return None
     return number if math.isfinite(number) else None
 
@@ -84,19 +109,12 @@ async def run_evaluator(
     Raises:
         InfraError: the sandbox failed.
     """
-    folder = PurePosixPath("bundle") / PurePosixPath(evaluator).parent
-    printed = []
+    return [await _run(backend, quarantine, PurePosixPath(evaluator), data) for data in submissions]
+
+
+async def _run(backend: SandboxBackend, quarantine: Path, evaluator: PurePosixPath, submission: bytes) -> Printed:
+    folder = PurePosixPath("bundle") / evaluator.parent
+    told = ("--submission_path", os.path.relpath("submission.csv", folder))
     async with await backend.create(SandboxSpec(inputs={"bundle": quarantine})) as sandbox:
-        for index, data in enumerate(submissions):
-            name = f"submissions/{index}.csv"
-            await sandbox.write(name, data)
-            job = ScriptJob(
-                name=f"evaluate-{index}",
-                script=f"bundle/{evaluator}",
-                folder=str(folder),
-                args=("--submission_path", os.path.relpath(name, folder)),
-                cpu_seconds=CPU_SECONDS,
-            )
-            result = (await run_scripts(sandbox, [job], preload=PRELOAD))[job.name]
-            printed.append(Printed.read(result.log) if result.ok else Printed(problem=quoted(result.log)))
-    return printed
+        await sandbox.write("submission.csv", submission)
+        return Printed.of(await sandbox.run(RUN, timeout=SECONDS, args=(str(folder), evaluator.name, *told)))

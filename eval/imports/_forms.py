@@ -7,10 +7,8 @@ probes the evaluator takes is tried before one that asks for less.
 from __future__ import annotations
 
 import re
-import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
@@ -18,39 +16,15 @@ from pydantic import ValidationError
 
 from sandmle.canary import CANARY_COLUMN, canary
 from sandmle.eval.imports._record import Refused
+from sandmle.eval.imports._tables import USAGE, Tables
 from sandmle.submission import EMPTY, SubmissionFormat
 
-__all__ = ["Candidate", "Tables", "candidates", "read_tables"]
+__all__ = ["Candidate", "candidates"]
 
-USAGE = "Usage"
 RUNS = re.compile(r"\d+ \d+( \d+ \d+)*")
 MAX_CLASSES = 200
-PNG_HEAD = 24
-
-
-@dataclass(frozen=True)
-class Tables:
-    """The sample submission and the answers as text, the answers in their own order.
-
-    Attributes:
-        train: the training table, empty where there is none: it may know labels that no test row has.
-        shape: (height, width) of the first PNG file of the public folder; None without one.
-    """
-
-    sample: pd.DataFrame
-    answers: pd.DataFrame
-    train: pd.DataFrame
-    shape: tuple[int, int] | None
-
-    @property
-    def id_column(self) -> str:
-        """The column that names a test row."""
-        return str(self.sample.columns[0])
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """The prediction columns."""
-        return tuple(map(str, self.sample.columns[1:]))
+MAX_PIXELS = 1 << 26
+"""Of all masks of a task together: our grader holds them at once."""
 
 
 @dataclass(frozen=True)
@@ -91,39 +65,6 @@ class Candidate:
         return table
 
 
-def read_tables(public: Path, answers: Path) -> Tables:
-    """Read both tables.
-
-    Raises:
-        Refused: one can't be read, or they name other rows.
-    """
-    train = public / "train.csv"
-    paths = [public / "sample_submission.csv", answers, *([train] if train.is_file() else [])]
-    try:
-        sample, found, *trains = [pd.read_csv(path, dtype=str, keep_default_na=False) for path in paths]
-    except (ValueError, OSError) as error:
-        raise Refused(f"sample submission, answers or train.csv is no CSV file: {error}") from error
-    row_id = sample.columns[0]
-    if row_id not in found or sample.shape[1] < 2:
-        raise Refused(f"the answers have no column {row_id!r}, which names the rows of the sample submission")
-    if sorted(sample[row_id]) != sorted(found[row_id]) or found[row_id].duplicated().any():
-        raise Refused("the answers name other rows than the sample submission, or one twice")
-    known = found.drop(columns=CANARY_COLUMN, errors="ignore")
-    return Tables(sample, known, trains[0] if trains else pd.DataFrame(), _picture_shape(public))
-
-
-def _picture_shape(public: Path) -> tuple[int, int] | None:
-    first = next(iter(sorted(public.rglob("*.png"))), None)
-    if first is None:
-        return None
-    with first.open("rb") as stream:
-        head = stream.read(PNG_HEAD)
-    if head[1:4] != b"PNG" or len(head) < PNG_HEAD:
-        return None
-    width, height = struct.unpack(">II", head[16:])
-    return height, width
-
-
 def candidates(tables: Tables) -> Iterator[Candidate]:
     """Every reading that fits.
 
@@ -151,7 +92,8 @@ def _single(distinct: list[str], others: list[str], tables: Tables) -> Iterator[
     """Kinds of one prediction column, with what else their form needs; ``distinct`` cells of the truth."""
     numeric = all(map(_is_number, distinct))
     words = sorted({word for cell in distinct for word in cell.split() if word != EMPTY})
-    if tables.shape and all(RUNS.fullmatch(cell) or cell in ("", EMPTY) for cell in distinct):
+    few = tables.shape and tables.shape[0] * tables.shape[1] * len(tables.answers) <= MAX_PIXELS
+    if few and all(RUNS.fullmatch(cell) or cell in ("", EMPTY) for cell in distinct):
         yield "mask", {"mask_shape": tables.shape}
     classes = tuple(sorted(distinct, key=float) if numeric else distinct)
     labels = 2 <= len(distinct) <= MAX_CLASSES and all(cell.split() == [cell] for cell in distinct)
@@ -164,12 +106,13 @@ def _single(distinct: list[str], others: list[str], tables: Tables) -> Iterator[
         yield "label_set", {"classes": tuple(words)}
     if numeric:
         yield from (("relevance", {"group_column": name}) for name in others)
+    orders = (classes, classes[::-1]) if len(distinct) == 2 else (classes,)  # the second of two is the positive one
     if len(distinct) == 2:
-        yield from (("probability", {"classes": order}) for order in (classes, classes[::-1]))
+        yield from (("probability", {"classes": order}) for order in orders)
     if numeric:
         yield "number", {}
     if 2 <= len(distinct) <= MAX_CLASSES:
-        yield "label", {"classes": classes}
+        yield from (("label", {"classes": order}) for order in orders)
     yield "text", {}
 
 

@@ -22,8 +22,9 @@ from sandmle.errors import BadInput
 from sandmle.eval.acceptance import random_columns
 from sandmle.eval.grading import AnswerKey, InvalidSubmission, decode_submission, read_answers
 from sandmle.eval.imports._evaluator import Printed
-from sandmle.eval.imports._forms import USAGE, Candidate, Tables, candidates
+from sandmle.eval.imports._forms import Candidate, candidates
 from sandmle.eval.imports._record import Refused
+from sandmle.eval.imports._tables import USAGE, Tables
 from sandmle.eval.metrics import Metric, MetricUndefined, get_metric, metric_names
 
 __all__ = ["Reading", "Recognised", "probes_of", "recognise"]

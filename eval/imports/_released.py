@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import get_args
 
-import pandas as pd
-
 from sandmle import __version__
+from sandmle.errors import BadInput
 from sandmle.eval.imports._bundle import Bundle, broken_sums, copy_public, open_bundle
-from sandmle.eval.imports._evaluator import Printed, run_evaluator
-from sandmle.eval.imports._forms import read_tables
+from sandmle.eval.imports._evaluator import Printed, one_line, run_evaluator
 from sandmle.eval.imports._leaks import find_leak
 from sandmle.eval.imports._recognise import Recognised, recognise
 from sandmle.eval.imports._record import IMPORT, QUARANTINE, ImportRecord, ImportReport, Refused
+from sandmle.eval.imports._tables import read_table, read_tables
 from sandmle.files import PUBLIC_TIME, disk_errors, hash_tree, publish_folder, write_text
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import TIERS, Lineage, MadeBy, Modality, ProblemType, TaskManifest, Thresholds, Tier
 
-__all__ = ["import_released"]
+__all__ = ["clear_leftovers", "import_released"]
 
+SCRATCH = ".import-"
+
+MAX_REASON = 500
+MAX_TITLE = 200
+MAX_HEAD = 10_000
+"""Characters of a description in which its title is looked for."""
 SUFFIXES: dict[Modality, tuple[str, ...]] = {"image": (".png", ".jpg", ".jpeg"), "audio": (".wav",)}
 WORDY = 5.0
 """Mean number of words in the cells of a column from which on a table counts as text."""
 
 
-async def import_released(root: Path, out: Path, backend: SandboxBackend) -> ImportReport:
-    """Verify the task in ``root`` and write it as ``out/<id>``; a task that is there already is replaced.
+def clear_leftovers(out: Path) -> None:
+    """Remove what killed imports left in ``out``; no other may be under way there."""
+    for left in out.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left)
 
-    Nothing of a refused task stays in ``out``.
+
+async def import_released(root: Path, out: Path, backend: SandboxBackend) -> ImportReport:
+    """Verify the task in ``root`` and write it as ``out/<id>``; if it was brought in before, it is replaced.
+
+    Nothing of a refused task is written to ``out``.
 
     Raises:
         EnvironmentProblem: ``out`` can't be written, or the machine can't isolate the evaluator.
@@ -42,12 +52,12 @@ async def import_released(root: Path, out: Path, backend: SandboxBackend) -> Imp
     """
     with disk_errors(out):
         out.mkdir(parents=True, exist_ok=True)
-        scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=out, prefix=".import-"))
+        scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, dir=out, prefix=SCRATCH))
         try:
             task, told = await _import(root, scratch, backend)
             await asyncio.to_thread(publish_folder, scratch / task, out / task)
         except Refused as reason:
-            return ImportReport(bundle_id=root.name, reason=str(reason))
+            return ImportReport(bundle_id=one_line(root.name), reason=one_line(str(reason))[:MAX_REASON])
         finally:
             await asyncio.to_thread(shutil.rmtree, scratch, True)
     return ImportReport(bundle_id=root.name, task_id=task, told=told)
@@ -62,7 +72,8 @@ async def _import(root: Path, scratch: Path, backend: SandboxBackend) -> tuple[s
     bundle = await asyncio.to_thread(open_bundle, root)
     if broken := await asyncio.to_thread(broken_sums, root):
         raise Refused(broken)
-    task_id = re.sub(r"[^a-z0-9]+", "-", bundle.id.lower()).strip("-") or "task"
+    task_id = bundle.task_id
+    await asyncio.to_thread(_check_free, scratch.parent / task_id, bundle.id)
     folder = scratch / task_id
     quarantine = folder / "provenance" / QUARANTINE
     await asyncio.to_thread(_set_apart, bundle, quarantine)
@@ -70,19 +81,29 @@ async def _import(root: Path, scratch: Path, backend: SandboxBackend) -> tuple[s
     async def run(submissions: Sequence[bytes]) -> list[Printed]:
         return await run_evaluator(backend, quarantine, bundle.evaluator, submissions)
 
+    tables = await asyncio.to_thread(read_tables, bundle.public, bundle.root / bundle.answers)
     sample = await asyncio.to_thread((bundle.public / "sample_submission.csv").read_bytes)
     shown, again = await run([sample, sample])
     if shown.score is None:
         raise Refused(f"its evaluator gives the sample submission no score: {shown.problem}")
     if shown != again:
         raise Refused("its evaluator does not print the same for the same submission twice")
-    tables = await asyncio.to_thread(read_tables, bundle.public, bundle.root / bundle.answers)
     found = await recognise(tables, sample, shown, run, task_id)
     thresholds = _verified(shown, found)
     if leak := await asyncio.to_thread(find_leak, bundle, found):
         raise Refused(leak)
     await asyncio.to_thread(_write, bundle, folder, found, shown, thresholds)
     return task_id, _told(bundle, found)
+
+
+def _check_free(target: Path, bundle_id: str) -> None:
+    """Refuse to replace a task that is not this one of an earlier import."""
+    try:
+        free = not target.exists() or ImportRecord.read(target / "provenance" / IMPORT).bundle_id == bundle_id
+    except BadInput:
+        free = False
+    if not free:
+        raise Refused(f"{target} is another task; choose another folder")
 
 
 def _set_apart(bundle: Bundle, quarantine: Path) -> None:
@@ -151,8 +172,9 @@ def _write(bundle: Bundle, folder: Path, found: Recognised, shown: Printed, thre
 
 
 def _title(description: Path) -> str:
-    lines = description.read_text(encoding="utf-8", errors="replace").splitlines()
-    return next((line.lstrip("# ").strip() for line in lines if line.startswith("#")), "")
+    with description.open(encoding="utf-8", errors="replace") as stream:
+        lines = stream.read(MAX_HEAD).splitlines()
+    return next((one_line(line.lstrip("#"))[:MAX_TITLE] for line in lines if line.startswith("#")), "")
 
 
 def _modality(public: Path) -> Modality:
@@ -161,7 +183,7 @@ def _modality(public: Path) -> Modality:
     for modality, known in SUFFIXES.items():
         if suffixes & set(known):
             return modality
-    test = pd.read_csv(public / "test.csv", dtype=str, keep_default_na=False)
+    test = read_table(public / "test.csv")
     wordy = any(test[name].map(lambda cell: len(cell.split())).mean() >= WORDY for name in test)
     return "text" if wordy else "tabular"
 

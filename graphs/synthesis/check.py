@@ -37,7 +37,7 @@ from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 
-__all__ = ["CheckReport", "changed_files", "check_task"]
+__all__ = ["UNREADABLE", "CheckReport", "changed_files", "check_task"]
 
 RELATIVE = 1e-6
 FILES = {

@@ -31,7 +31,7 @@ def import_command(
     ] = False,
 ) -> None:
     """Bring tasks in: run their evaluators in a sandbox, recognise the metric, verify. Exit code 1: one was refused."""
-    from sandmle.eval.imports import find_bundles
+    from sandmle.eval.imports import clear_leftovers, find_bundles
     from sandmle.files import folder_lock
     from sandmle.sandboxes import LocalBackend
     from sandmle.settings import get_settings
@@ -40,6 +40,7 @@ def import_command(
     unisolated = allow_unisolated or get_settings().allow_unisolated
     backend = LocalBackend(concurrency=at_once, allow_unisolated=unisolated)
     with folder_lock(out):
+        clear_leftovers(out)
         reports = asyncio.run(_import_all(found, out, backend, at_once))
     refused = sum(report.task_id is None for report in reports)
     typer.echo(f"{len(reports) - refused} of {len(reports)} tasks in {out}")
@@ -55,8 +56,8 @@ async def _import_all(found: list[Path], out: Path, backend: LocalBackend, at_on
     async def bring(root: Path) -> ImportReport:
         async with gate:
             report = await import_released(root, out, backend)
-        said = f"REFUSED: {report.reason}" if report.task_id is None else f"{report.task_id}: {report.told}"
-        typer.echo(f"{report.bundle_id}: {said}" if report.task_id is None else said)
+        failed, done = f"{report.bundle_id}: REFUSED: {report.reason}", f"{report.task_id}: {report.told}"
+        typer.echo(done if report.task_id else failed)
         return report
 
     try:
