@@ -17,6 +17,7 @@ from sandmle.eval.acceptance._describe import describe_files
 from sandmle.eval.acceptance._evidence import Evidence, Verdict
 from sandmle.eval.acceptance._measured import REFERENCE, Baselines, Measured
 from sandmle.eval.acceptance._registry import Acceptance, accept, judge, probe_names
+from sandmle.eval.acceptance._submissions import random_columns
 from sandmle.eval.acceptance.calibration import Calibration, calibrate
 from sandmle.eval.acceptance.search import search_script
 
@@ -37,6 +38,7 @@ __all__ = [
     "describe_files",
     "judge",
     "probe_names",
+    "random_columns",
     "search_script",
     "stand_in_board",
 ]

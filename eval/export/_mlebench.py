@@ -10,19 +10,16 @@ the median threshold. MLE-bench rounds scores to five places, so the board is ro
 
 from __future__ import annotations
 
-import csv
-import io
 import json
-import shutil
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 import yaml
 
-from sandmle.canary import CANARY_COLUMN
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import stand_in_board
+from sandmle.eval.export._data import write_data
 from sandmle.eval.grading.medals import board_score
 from sandmle.files import disk_errors, publish_folder, write_text
 from sandmle.task import Task
@@ -87,7 +84,7 @@ def export_mlebench(tasks: Sequence[Task], out: Path) -> None:
             with tempfile.TemporaryDirectory(dir=out, prefix=f".{task.id}.") as scratch:
                 entry, data = Path(scratch) / "entry", Path(scratch) / "data"
                 _write_entry(task, boards[task.id], entry)
-                _write_data(task, data)
+                write_data(task, data / "prepared")
                 publish_folder(data, out / "data" / task.id)
                 publish_folder(entry, out / "competitions" / task.id)
 
@@ -125,15 +122,3 @@ def _write_entry(task: Task, board: Sequence[float], entry: Path) -> None:
     }
     for name, text in texts.items():
         write_text(entry / name, text)
-
-
-def _write_data(task: Task, data: Path) -> None:
-    """The public files as they are, and the answers without their canary."""
-    shutil.copytree(task.public, data / "prepared" / "public")
-    with (task.private / "answers.csv").open(encoding="utf-8", newline="") as stream:
-        rows = [{name: cell for name, cell in row.items() if name != CANARY_COLUMN} for row in csv.DictReader(stream)]
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    write_text(data / "prepared" / "private" / "answers.csv", text.getvalue())

@@ -37,7 +37,7 @@ from sandmle.record import Record
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 
-__all__ = ["CheckReport", "check_task"]
+__all__ = ["UNREADABLE", "CheckReport", "changed_files", "check_task"]
 
 RELATIVE = 1e-6
 FILES = {
@@ -72,7 +72,7 @@ async def check_task(task: Task, backend: SandboxBackend) -> CheckReport:
         EnvironmentProblem: the machine lacks disk space or isolation.
         InfraError: a sandbox failed.
     """
-    findings = await asyncio.to_thread(lambda: list(_changed_files(task)))
+    findings = await asyncio.to_thread(lambda: list(changed_files(task)))
     if task.manifest.made_by.team == "real":
         return CheckReport(task_id=task.id, findings=(*findings, *_real_faults(task)))
     scratch = Path(await asyncio.to_thread(tempfile.mkdtemp, prefix="sandmle-check-"))
@@ -87,7 +87,8 @@ async def check_task(task: Task, backend: SandboxBackend) -> CheckReport:
     return CheckReport(task_id=task.id, findings=(*findings, *check.findings))
 
 
-def _changed_files(task: Task) -> Iterator[str]:
+def changed_files(task: Task) -> Iterator[str]:
+    """How the folder differs from what its manifest lists."""
     listed, found = task.manifest.files, hash_tree(task.root)
     found.pop("task.json", None)
     for path in sorted(task.root.rglob("*")):

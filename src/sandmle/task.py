@@ -142,7 +142,7 @@ class Lineage(Record):
 
     seed_id: str
     seed_family: str
-    seed_source: Literal["bundled", "folder", "mlebench", "mledojo"]
+    seed_source: Literal["bundled", "folder", "mlebench", "mledojo", "released"]
     batch_seed: int | None = None
     candidate: int | None = None
     settings_hash: str | None = None
@@ -152,12 +152,12 @@ class MadeBy(Record):
     """Who and what made a task.
 
     Attributes:
-        team: ``llm`` as soon as a language model played a role.
+        team: ``llm`` as soon as a language model played a role; ``imported``: others, see ``sandmle.eval.imports``.
         models: the roles that language models played.
         versions: what fixes its bytes.
     """
 
-    team: Literal["procedural", "llm", "real"]
+    team: Literal["procedural", "llm", "real", "imported"]
     models: tuple[str, ...] = ()
     versions: dict[str, str]
 

@@ -24,6 +24,7 @@ from sandmle.cli.doctor import doctor_command
 from sandmle.cli.evaluate import eval_command
 from sandmle.cli.export import app as export_app
 from sandmle.cli.grade import grade_command
+from sandmle.cli.imports import import_command
 from sandmle.cli.readiness import readiness_command
 from sandmle.cli.report import report_command
 from sandmle.cli.seeds import app as seeds_app
@@ -88,6 +89,7 @@ app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
 app.add_typer(export_app, name="export")
+app.command("import")(import_command)
 app.command("upload")(upload_command)
 app.command("train")(train_command)
 app.command("serve")(serve_command)

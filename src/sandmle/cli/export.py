@@ -22,15 +22,23 @@ def tasks_command(
     folder: Annotated[Path, typer.Argument(metavar="TASKS", help="A task, or a folder of tasks.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that gets the export.")],
     layout: Annotated[
-        Literal["mlebench"], typer.Option("--format", help="mlebench: registry entries and data that MLE-bench grades.")
+        Literal["mlebench", "released"],
+        typer.Option(
+            "--format",
+            help="mlebench: registry entries and data that MLE-bench grades; released: as the SandMLE authors released"
+            " theirs, with the answers outside the public folder.",
+        ),
     ] = "mlebench",
 ) -> None:
-    """Write tasks as MLE-bench's registry entries and prepared data."""
-    from sandmle.eval.export import export_mlebench
+    """Write tasks as MLE-bench's registry entries and prepared data, or in the SandMLE authors' released layout."""
+    from sandmle.eval.export import export_mlebench, export_released
     from sandmle.task import load_tasks
 
     tasks = load_tasks(folder)
-    export_mlebench(tasks, out)
+    (export_mlebench if layout == "mlebench" else export_released)(tasks, out)
     typer.echo(f"{len(tasks)} tasks in {out}")
+    if layout == "released":
+        typer.echo(f"python {out}/ID/evaluator/evaluator.py --submission_path submission.csv scores a submission")
+        return
     typer.echo(f"copy {out}/competitions/* into mlebench/competitions of a checkout of MLE-bench; then")
     typer.echo(f"mlebench grade --submission submissions.jsonl --output-dir reports --data-dir {out}/data")

@@ -13,7 +13,7 @@ import pytest
 
 from sandmle.files import hash_tree
 from sandmle.graphs.synthesis import Batch, SynthesisContext, synthesize
-from sandmle.graphs.synthesis.check import _changed_files, check_task
+from sandmle.graphs.synthesis.check import changed_files, check_task
 from sandmle.sandboxes import LocalBackend
 from sandmle.task import Task
 
@@ -116,7 +116,7 @@ async def test_a_change_is_found_also_with_rewritten_hashes(
     edit, finding = CHANGES[change]
     edit(task)
     if change not in PARTS_OF_MANIFEST:
-        assert len(list(_changed_files(Task.load(task)))) == 1
+        assert len(list(changed_files(Task.load(task)))) == 1
         rewrite_hashes(task)
     found = await findings(task, backend)
     assert any(finding in line for line in found), found
