@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from sandmle import __version__
+from sandmle.cli import run
 
 
 def sandmle(*arguments: str, cwd: Path, **environment: str) -> subprocess.CompletedProcess[str]:
@@ -57,14 +58,21 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("case", BAD)
-def test_bad_input_is_one_line_and_exit_code_2(folder: Path, case: str) -> None:
+def test_bad_input_is_one_line_and_exit_code_2(
+    folder: Path, case: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
     arguments, expected = BAD[case]
-    ended = sandmle(*arguments, cwd=folder)
-    assert ended.returncode == 2, ended.stderr
-    assert expected in ended.stderr
-    assert "Traceback" not in ended.stderr
-    if ended.stderr.startswith("error: "):
-        assert len(ended.stderr.splitlines()) == 1
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setattr(sys, "argv", ["sandmle", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    told = capfd.readouterr().err
+    assert ended.value.code == 2, told
+    assert expected in told
+    assert "Traceback" not in told
+    if told.startswith("error: "):
+        assert len(told.splitlines()) == 1
     assert not (folder / "new").exists()
 
 

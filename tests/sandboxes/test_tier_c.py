@@ -61,6 +61,7 @@ def test_machine_without_namespaces_is_found_to_offer_tier_c(tmp_path: Path):
     assert "tier B: " in result.stdout, "why not the better one"
 
 
+@pytest.mark.slow
 def test_attacks_from_an_unprivileged_user(tmp_path: Path):
     tests = str(HERE / "test_attacks_alone.py")
     result = as_nobody(tmp_path, "-m", "pytest", "-q", "-n0", "-p", "no:cacheprovider", tests)

@@ -170,6 +170,7 @@ def test_a_task_without_files_passes(make_kind):
     assert judge("files", evidence, calibrate(evidence, resamples=2)).passed
 
 
+@pytest.mark.slow
 def test_which_words_of_names_are_looked_at_does_not_depend_on_the_process() -> None:
     code = (
         "import hashlib; from sandmle.eval.acceptance._texts import text_features;"

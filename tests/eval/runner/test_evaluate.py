@@ -55,6 +55,7 @@ async def test_more_repeats_run_only_what_is_new(settings, tmp_path):
     assert submission.read_text().startswith("id,")
 
 
+@pytest.mark.slow
 async def test_a_run_stops_at_its_tokens_and_goes_on_with_more(settings, tmp_path, endpoint, completion):
     endpoint.answers = [completion("<answer>submission</answer>")]  # 107 tokens an episode
     asked = settings.model_copy(update={"models": ("openai:m",), "repeats": 4})

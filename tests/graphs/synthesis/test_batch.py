@@ -129,6 +129,7 @@ async def test_a_seed_without_usable_data_stops_a_batch_before_it_begins(tmp_pat
     assert not out.exists()
 
 
+@pytest.mark.slow
 async def test_other_settings_are_refused_in_the_same_folder(unbroken: Path) -> None:
     before = hash_tree(unbroken)
     with pytest.raises(BadInput, match="batch_seed = 4, not 5"):

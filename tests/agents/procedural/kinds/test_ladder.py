@@ -11,7 +11,10 @@ from sandmle.agents.procedural.kinds import get_kind, task_kinds
 KINDS = tuple(kind.name for kind in task_kinds())
 
 
-@pytest.mark.parametrize("kind", ["tabular", "image", "segmentation", "text"])
+SLOW = [pytest.param(kind, marks=pytest.mark.slow) for kind in ("image", "segmentation")]
+
+
+@pytest.mark.parametrize("kind", ["tabular", "text", *SLOW])
 def test_what_runs_share_changes_no_submission(make, monkeypatch, tmp_path: Path, kind: str) -> None:
     task = make(kind)
     alone, shared = {}, {}

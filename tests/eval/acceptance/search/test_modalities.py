@@ -16,6 +16,7 @@ NAMES = (
     "image", "mask", "multimodal", "audio", "text", "pair", "series", "node", "link", "seq2seq", "label_set",
     "label_probabilities", "ranked_labels", "ordinal", "ranking", "quantile",
 )  # fmt: skip
+SLOW = ("multimodal", "audio", "pair", "series")
 
 
 def _quality(facts, answers, found):
@@ -64,7 +65,9 @@ def _assert_valid(facts, answers, found):
         assert np.isfinite(found[columns].to_numpy(np.float64)).all()
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in NAMES]
+)
 def test_the_planted_signal_is_found(name, public, run):
     folder, facts, answers = public(name)
     found = run(folder, facts, "1,16")
@@ -100,7 +103,7 @@ def test_features_are_written(name, public, run):
     assert list(pd.read_csv(folder / "features-train.csv", nrows=1)) == list(features)
 
 
-@pytest.mark.parametrize("name", ["image", "seq2seq"])
+@pytest.mark.parametrize("name", [pytest.param("image", marks=pytest.mark.slow), "seq2seq"])
 def test_the_script_alone_gives_the_same_bytes(name, public, run):
     folder, facts, _ = public(name)
     run(folder, facts, "4")
