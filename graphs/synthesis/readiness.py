@@ -31,7 +31,15 @@ from sandmle.record import VersionedRecord, first_problem
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 
-__all__ = ["TaskReadiness", "measure_readiness", "read_readiness", "redraw_seeds", "searched_scores", "write_readiness"]
+__all__ = [
+    "TaskReadiness",
+    "measure_readiness",
+    "read_plan",
+    "read_readiness",
+    "redraw_seeds",
+    "searched_scores",
+    "write_readiness",
+]
 
 SEEDS = 2**31
 Scores = dict[str, list[float]]
@@ -117,14 +125,23 @@ async def measure_readiness(task: Task, backend: SandboxBackend, *, redraws: int
     return found.model_copy(update={"scores": by_redraw, "readiness": card})
 
 
-def _provenance(task: Task) -> tuple[TaskPlan, Calibration, dict[int, float]]:
+def read_plan(task: Task) -> TaskPlan:
+    """The plan that a synthetic task was made by.
+
+    Raises:
+        BadInput: it has none that can be read.
+    """
     path = task.provenance / "rule.json"
     try:
-        plan = TaskPlan.model_validate_json(path.read_bytes())
+        return TaskPlan.model_validate_json(path.read_bytes())
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror}; only synthetic tasks can be drawn anew") from error
     except ValidationError as error:
         raise BadInput(f"{path}: {first_problem(error)}") from error
+
+
+def _provenance(task: Task) -> tuple[TaskPlan, Calibration, dict[int, float]]:
+    plan = read_plan(task)
     calibration = Calibration.read(task.provenance / "calibration.json")
     if calibration.thresholds is None:
         raise BadInput(f"{task.root}: a task without thresholds has no tiers to land in")

@@ -12,6 +12,7 @@ import typer
 
 from sandmle.cli._console import output_console
 from sandmle.cli.synthesize import parse_jobs
+from sandmle.cli.validity import validity_command
 from sandmle.errors import BadInput, NegativeVerdict
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ app = typer.Typer(
     help="List, prepare and show suites; commit to a fresh one, reveal it, verify it.",
     no_args_is_help=True,
 )
+app.command("validity", epilog="Example: sandmle suites validity tasks --out validity")(validity_command)
 CommitmentFile = Annotated[Path, typer.Argument(metavar="COMMITMENT", help="What was published.")]
 SecretFile = Annotated[Path, typer.Argument(metavar="SECRET", help="What was kept until the reveal.")]
 
