@@ -83,7 +83,7 @@ def test_both_phases_run_and_leave_a_policy(unbroken):
     out, steps = unbroken
     assert [(step.phase, step.number) for step in steps] == [("sft", 1), ("grpo", 1), ("grpo", 2)]
     assert load_policy(out / "policy").renderer.stop > 0
-    assert len(list((out / "tokens").glob("part-*.npz"))) == 2
+    assert len(list((out / "tokens").glob("part-*.parquet"))) == 2
 
 
 def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path):
