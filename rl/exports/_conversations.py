@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from sandmle.agents.context import estimate_tokens
-from sandmle.trajectory import Episode, Message, Turn
+from sandmle.trajectory import Episode, Message
 
-__all__ = ["ConversationRow", "conversations", "failed"]
+__all__ = ["ConversationRow", "conversations"]
 
 
 @dataclass
@@ -42,11 +42,6 @@ def conversations(episode: Episode, *, learn_failed_steps: bool = True) -> Itera
             yield row
             row = ConversationRow()
         row.messages += [*turn.messages, Message(role="assistant", content=turn.reply)]
-        row.learnt += [*[False] * len(turn.messages), learn_failed_steps or not failed(turn)]
+        row.learnt += [*[False] * len(turn.messages), learn_failed_steps or not turn.failed]
     if row.messages:
         yield row
-
-
-def failed(turn: Turn) -> bool:
-    """Whether a reply could not be parsed, or its code did not run to its end."""
-    return turn.action is None or (turn.step is not None and turn.step.status != "ok")
