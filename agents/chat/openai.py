@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -50,7 +50,7 @@ class EndpointChat(ChatOpenAI):
         try:
             return await super()._agenerate(messages, stop=stop, run_manager=run_manager, **kwargs)
         except openai.OpenAIError as error:
-            raise explain(error, self._where, float(self.request_timeout)) from error
+            raise explain(error, self._where, cast("float", self.request_timeout)) from error
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
             raise InfraError(f"{self._where}: the answer is not a chat completion ({brief(error)})") from error
 

@@ -55,7 +55,7 @@ class LoraSettings(Record):
     """Low-rank adapters; what they add to a weight is scaled by ``alpha / rank``."""
 
     rank: Annotated[int, Field(ge=1)] = 16
-    alpha: Annotated[float, Field(gt=0)] = 32.0
+    alpha: Annotated[int, Field(ge=1)] = 32
 
 
 class ModelSettings(Record):

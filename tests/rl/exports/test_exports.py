@@ -1,13 +1,14 @@
 """Episodes in the layouts of others, through the command line, from a training's transcripts."""
 
 import json
+import sys
 from collections import Counter
 
 import pytest
 from typer.testing import CliRunner
 
 from sandmle.cli import app
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import write_text
 from sandmle.grades import GradeError, GradeReport
 from sandmle.rl.exports import Selection, conversations, export_episodes, selected_episodes
@@ -177,6 +178,14 @@ def test_what_can_not_be_exported_is_said_and_leaves_nothing(training, tmp_path,
     with pytest.raises(BadInput, match=says):
         export_episodes(training, tmp_path / "out", layout, Selection(**selection))
     assert sorted(path.name for path in tmp_path.iterdir()) == ["training"]
+
+
+@pytest.mark.parametrize("layout", ["rllm", "verl"])
+def test_without_pyarrow_it_is_told_what_to_install(training, tmp_path, monkeypatch, layout):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    with pytest.raises(EnvironmentProblem, match="pyarrow is not installed"):
+        export_episodes(training, tmp_path / "out", layout, Selection())
+    assert not (tmp_path / "out").exists()
 
 
 def test_folders_that_do_not_serve_are_refused(training, tmp_path):
