@@ -1,1 +1,1 @@
-"""Reinforcement learning: rewards, advantages, groups and losses (trainers follow)."""
+"""Reinforcement learning: rewards, advantages, groups and losses; rollouts, engines, the trainer, and exports."""

@@ -1,7 +1,7 @@
 """A policy on disk: a folder as transformers and vLLM read it, and with it what a trainer needs to go on exactly.
 
     FOLDER/config.json, model.safetensors, tokenizer.json, tokenizer_config.json     the policy
-    FOLDER/trainer.pt                                                                the optimizer's state
+    FOLDER/trainer.pt                                                                optimizer, and adapters apart
     FOLDER/trainer.json                                                              where training stands
 
 There is no state of random generators to keep: every draw is made from the run's seed and the place where it is made.
@@ -93,43 +93,80 @@ def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int) -> PolicyW
     return PolicyWeights(model.eval(), tokenizer, ChatMarkup(tokenizer))
 
 
-def load_policy(folder: Path, *, device: str = "cpu", dtype: str = "float32") -> PolicyWeights:
-    """Read a policy's folder.
+def load_policy(
+    folder: Path, *, device: str = "cpu", dtype: str = "float32", compute: str = "float32"
+) -> PolicyWeights:
+    """Read a policy's folder, or a file of weights in the format GGUF, whose quantised weights are widened.
 
     Args:
-        folder: with weights and ``tokenizer.json``.
+        folder: with weights and ``tokenizer.json``; or the path of a ``.gguf`` file.
         device: such as ``cuda``.
-        dtype: such as ``bfloat16``.
+        dtype: of the weights, such as ``bfloat16``.
+        compute: what the layers compute in, all but the last.
 
     Raises:
         BadInput: the folder holds no policy, or one whose chat format is not ChatML.
         EnvironmentProblem: the extra ``train`` is not installed.
     """
     torch, transformers = _libraries()
-    tokenizer = load_tokenizer(folder)
+    packed = {"gguf_file": folder.name} if folder.suffix == ".gguf" else {}
+    place = folder.parent if packed else folder
     try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(folder, dtype=getattr(torch, dtype))
+        tokenizer = _packed_tokenizer(folder) if packed else load_tokenizer(folder)
+        model = transformers.AutoModelForCausalLM.from_pretrained(place, dtype=getattr(torch, dtype), **packed)
     except (OSError, ValueError) as error:
         raise BadInput(f"{folder}: no policy ({' '.join(str(error).split())[:200]})") from error
-    return PolicyWeights(model.to(device).eval(), tokenizer, ChatMarkup(tokenizer))
+    except ImportError as error:
+        raise EnvironmentProblem(f"{folder}: needs `pip install gguf` ({' '.join(str(error).split())[:80]})") from error
+    model = model.to(device).eval()
+    if compute != "float32":
+        _compute_in(model, getattr(torch, compute))
+    return PolicyWeights(model, tokenizer, ChatMarkup(tokenizer))
 
 
-def save(policy: PolicyWeights, folder: Path, state: TrainerState, optimizer: torch.optim.Optimizer | None) -> None:
+def _packed_tokenizer(file: Path) -> FastTokenizer:
+    """The tokenizer inside a GGUF file."""
+    _, transformers = _libraries()
+    loaded = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
+    return FastTokenizer(loaded.backend_tokenizer)
+
+
+def _compute_in(model: PreTrainedModel, dtype: torch.dtype) -> None:
+    """Have the layers of ``model`` compute in ``dtype`` and hand over what they found in that of the weights."""
+    torch, _ = _libraries()
+    body = model.base_model
+    body.forward = torch.autocast(model.device.type, dtype=dtype)(body.forward)
+
+    def widen(_module: object, _inputs: object, output: Any) -> None:  # noqa: ANN401 - lazy type
+        output.last_hidden_state = output.last_hidden_state.to(model.dtype)
+
+    body.register_forward_hook(widen)
+
+
+def save(policy: PolicyWeights, folder: Path, state: TrainerState, learner: dict[str, Any] | None) -> None:
     """Write a checkpoint; it is there as a whole or not at all.
+
+    Args:
+        policy: adapters are written merged into the weights.
+        folder: replaced if it is there.
+        state: where training stands.
+        learner: what a ``Learner`` needs to go on; None where nobody will.
 
     Raises:
         EnvironmentProblem: the disk is full.
     """
     torch, _ = _libraries()
+    from sandmle.rl.adapters import merged_state
+
     with disk_errors(folder):
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
             inside = Path(scratch) / folder.name
-            policy.model.save_pretrained(inside)
+            policy.model.save_pretrained(inside, state_dict=merged_state(policy.model))
             policy.tokenizer.tokenizer.save(str(inside / FILE))
             write_text(inside / "tokenizer_config.json", json.dumps(_tokenizer_config(), indent=2) + "\n")
-            if optimizer is not None:
-                torch.save(optimizer.state_dict(), inside / "trainer.pt")
+            if learner is not None:
+                torch.save(learner, inside / "trainer.pt")
             write_text(inside / "trainer.json", state.to_text())
             publish_folder(inside, folder)
 

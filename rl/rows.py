@@ -19,7 +19,7 @@ import numpy as np
 from sandmle.agents.chat.tokens import Renderer
 from sandmle.errors import BadInput
 from sandmle.rl.types import CONTEXT, Row
-from sandmle.trajectory import Episode, Turn
+from sandmle.trajectory import Episode
 
 __all__ = ["EpisodeRows", "demonstration_rows", "sampled_rows"]
 
@@ -106,11 +106,7 @@ def demonstration_rows(episode: Episode, renderer: Renderer, *, learn_failed_ste
             prompt = []
         prompt += [each for message in turn.messages for each in renderer.message(message)]
         sent, reply = [*prompt, *renderer.prompt_end()], renderer.reply_ids(turn.reply)
-        learn = learn_failed_steps or not _failed(turn)
+        learn = learn_failed_steps or not turn.failed
         grown[-1].add(sent, turn.index, reply, [0.0] * len(reply), learn=learn)
         prompt = [*sent, *renderer.reply(reply)]
     return EpisodeRows(tuple(each.row() for each in grown), max(len(grown) - 1, 0))
-
-
-def _failed(turn: Turn) -> bool:
-    return turn.action is None or (turn.step is not None and turn.step.status != "ok")

@@ -28,6 +28,9 @@ _THREADS = (
     *("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS"),
     "LOKY_MAX_CPU_COUNT",
 )
+_ONE_THREAD = {"JE_ARROW_MALLOC_CONF": "background_thread:false", "ARROW_DEFAULT_MEMORY_POOL": "system"}
+"""pyarrow, which pandas imports wherever it is installed, would start a thread when it is loaded: then the zygote could
+neither fork safely nor enter a user namespace. Its own allocator reserves 1 GiB of addresses: the system's does not."""
 _NEEDED = {"torch": "torch"}
 """The library without which an image would not be what its name says."""
 _ASK_FOR = "import importlib.util, sys; sys.exit(importlib.util.find_spec(sys.argv[1]) is None)"
@@ -104,6 +107,7 @@ def base_environment(interpreter: Interpreter, *, workspace: str, home: str, cpu
         "PYTHONUNBUFFERED": "1",
     }
     environment.update(dict.fromkeys(_THREADS, str(cpus)))
+    environment.update(_ONE_THREAD)
     environment.update({name: os.environ[name] for name in _PASSED_ON if name in os.environ})
     if interpreter.user_site:
         environment["PYTHONUSERBASE"] = site.getuserbase()

@@ -13,9 +13,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import openai
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
@@ -24,8 +23,8 @@ from langchain_core.outputs import ChatResult
 from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
-from sandmle.agents.chat._errors import ContextOverflow, ModelTimeout, RateLimited
-from sandmle.agents.chat._pace import MAX_PAUSE_S, Pace, asked_to_wait
+from sandmle.agents.chat._faults import brief, explain
+from sandmle.agents.chat._pace import Pace
 from sandmle.errors import EnvironmentProblem, InfraError
 from sandmle.settings import get_settings
 
@@ -36,8 +35,6 @@ MAX_RETRIES = 6
 
 REQUEST_SECONDS = 600.0
 """Limit of one request; the scaffold's own limit on the whole call is usually the shorter one."""
-
-_OVERFLOW = re.compile(r"context.?(?:length|window)|maximum.{0,20}(?:context|tokens)|prompt is too long", re.IGNORECASE)
 
 
 class EndpointChat(ChatOpenAI):
@@ -53,9 +50,9 @@ class EndpointChat(ChatOpenAI):
         try:
             return await super()._agenerate(messages, stop=stop, run_manager=run_manager, **kwargs)
         except openai.OpenAIError as error:
-            raise self._explain(error) from error
+            raise explain(error, self._where, cast("float", self.request_timeout)) from error
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
-            raise InfraError(f"{self._where}: the answer is not a chat completion ({_brief(error)})") from error
+            raise InfraError(f"{self._where}: the answer is not a chat completion ({brief(error)})") from error
 
     def _create_chat_result(
         self, response: dict[str, Any] | openai.BaseModel, generation_info: dict[str, Any] | None = None
@@ -77,30 +74,6 @@ class EndpointChat(ChatOpenAI):
     @property
     def _where(self) -> str:
         return f"endpoint {self.openai_api_base or 'api.openai.com'}, model {self.model_name}"
-
-    def _explain(self, error: openai.OpenAIError) -> Exception:
-        """The error as one of ours."""
-        if isinstance(error, openai.APITimeoutError):
-            return ModelTimeout(f"{self._where}: no answer within {self.request_timeout:g} s")
-        if isinstance(error, openai.RateLimitError) and error.code == "insufficient_quota":
-            return EnvironmentProblem(f"{self._where}: the account has no money left ({_brief(error)})")
-        if isinstance(error, openai.RateLimitError):
-            return self._busy(error)
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-            return EnvironmentProblem(f"{self._where}: the key was refused; check OPENAI_API_KEY ({_brief(error)})")
-        if isinstance(error, openai.NotFoundError):
-            return EnvironmentProblem(f"{self._where}: no such model or address ({_brief(error)})")
-        if isinstance(error, openai.BadRequestError) and _OVERFLOW.search(str(error)):
-            return ContextOverflow(f"{self._where}: the prompt is longer than the model's context")
-        return InfraError(f"{self._where}: {_brief(error)}")
-
-    def _busy(self, error: openai.RateLimitError) -> Exception:
-        wait_s = asked_to_wait(error.response.headers)
-        if wait_s is not None and wait_s > MAX_PAUSE_S:
-            return EnvironmentProblem(
-                f"{self._where}: asks to wait {wait_s:.0f} s; run the same command again after that"
-            )
-        return RateLimited(f"{self._where}: {_brief(error)}", wait_s)
 
 
 def endpoint_model(
@@ -150,11 +123,6 @@ def endpoint_model(
         http_async_client=openai.DefaultAsyncHttpxClient(event_hooks=(pace or Pace()).hooks),
         use_responses_api=False,
     )
-
-
-def _brief(error: Exception) -> str:
-    """An error in one line of at most 200 characters."""
-    return " ".join(f"{type(error).__name__}: {error}".split())[:200]
 
 
 def _token_fields(raw: dict[str, Any], choice: dict[str, Any]) -> dict[str, Any] | None:

@@ -5,7 +5,8 @@
 OUT/train.json                  TrainingRecord: the settings
 OUT/sft/                        the policy after imitation
 OUT/checkpoints/step-NNNNNN/    policy, optimizer and place of every so many updates
-OUT/tokens/part-NNNNNN.npz      the rows that each update learnt from, closed before the update counts
+OUT/tokens/part-NNNNNN.parquet  the rows that each update learnt from, closed before the update counts
+OUT/transcripts/                every episode, where the config asks for them
 OUT/metrics-{sft,grpo}.jsonl    one line a step
 OUT/policy/                     the policy at the end
 
@@ -16,6 +17,7 @@ This package loads without PyTorch; ``training.atrain`` does not.
 
 from sandmle.rl.trainer._settings import (
     GrpoSettings,
+    LoraSettings,
     ModelSettings,
     OptimizerSettings,
     SftSettings,
@@ -25,6 +27,7 @@ from sandmle.rl.trainer._settings import (
 
 __all__ = [
     "GrpoSettings",
+    "LoraSettings",
     "ModelSettings",
     "OptimizerSettings",
     "SftSettings",

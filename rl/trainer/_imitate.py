@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil, cos, pi
@@ -81,7 +82,10 @@ def imitate(learner: Learner, rows: Sequence[Row], settings: SftSettings, seed: 
         order = np.random.default_rng([seed, epoch]).permutation(len(rows))
         batch = [rows[index] for index in order[place * settings.batch : (place + 1) * settings.batch]]
         rate = scaled_rate(settings.optimizer, step, steps)
-        yield {"step": step + 1, "steps": steps, **learner.imitate(batch, rate=rate)}
+        tokens = sum(int(row.mask.sum()) for row in batch)
+        started = time.monotonic()
+        learnt = learner.imitate(batch, rate=rate)
+        yield {"step": step + 1, "steps": steps, "tokens": tokens, **learnt, "update_s": time.monotonic() - started}
 
 
 def scaled_rate(settings: OptimizerSettings, step: int, steps: int) -> float:

@@ -10,11 +10,12 @@ where a token of the loss mask is predicted, in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sandmle.rl._torch import Tensor, torch
+from sandmle.rl.adapters import adapter_state
 from sandmle.rl.batches import Batch, Totals, micro_batches
 from sandmle.rl.checkpoints import PolicyWeights
 from sandmle.rl.losses.policy import LossInputs, policy_loss
@@ -38,13 +39,22 @@ class Learner:
         self._policy = policy
         self._settings = settings
         if settings.gradient_checkpointing:
-            policy.model.gradient_checkpointing_enable()
+            policy.model.gradient_checkpointing_enable({"use_reentrant": False})
         self.optimizer = torch.optim.AdamW(
             [each for each in policy.model.parameters() if each.requires_grad],
             lr=settings.learning_rate,
             betas=settings.betas,
             weight_decay=settings.weight_decay,
         )
+
+    def state(self) -> dict[str, Any]:
+        """What ``restore`` needs to go on: the optimizer, and adapters where there are any."""
+        return {"optimizer": self.optimizer.state_dict(), "adapters": adapter_state(self._policy.model)}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go on from ``state``; all weights but adapters must already be those of that time."""
+        self._policy.model.load_state_dict(state["adapters"], strict=False)
+        self.optimizer.load_state_dict(state["optimizer"])
 
     def imitate(self, rows: Sequence[Row], *, rate: float = 1.0) -> Metrics:
         """One step towards the tokens in the rows' loss mask; the loss is their mean negative log-likelihood in nats.

@@ -87,7 +87,7 @@ class Reinforcement:
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
         if number % self.settings.checkpoint_every == 0 or number == self.settings.updates:
-            save(self.policy, self.out / "checkpoints" / f"step-{number:06d}", self.state, self.learner.optimizer)
+            save(self.policy, self.out / "checkpoints" / f"step-{number:06d}", self.state, self.learner.state())
         return {
             "update": number,
             **_tallied(taken),

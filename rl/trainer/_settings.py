@@ -5,7 +5,7 @@ from __future__ import annotations
 import tomllib
 from importlib.resources import files
 from pathlib import Path
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -18,7 +18,15 @@ from sandmle.rl.groups import GroupSettings
 from sandmle.rl.losses import LossSettings
 from sandmle.rl.rollouts import RolloutSettings
 
-__all__ = ["GrpoSettings", "ModelSettings", "OptimizerSettings", "SftSettings", "TrainSettings", "bundled_configs"]
+__all__ = [
+    "GrpoSettings",
+    "LoraSettings",
+    "ModelSettings",
+    "OptimizerSettings",
+    "SftSettings",
+    "TrainSettings",
+    "bundled_configs",
+]
 
 
 class OptimizerSettings(Record):
@@ -43,22 +51,34 @@ class OptimizerSettings(Record):
     gradient_checkpointing: bool = False
 
 
+class LoraSettings(Record):
+    """Low-rank adapters; what they add to a weight is scaled by ``alpha / rank``."""
+
+    rank: Annotated[int, Field(ge=1)] = 16
+    alpha: Annotated[int, Field(ge=1)] = 32
+
+
 class ModelSettings(Record):
     """Where the policy comes from.
 
     Attributes:
-        path: a folder as transformers reads it; None makes a tiny policy with random weights and a tokenizer of its
-            own, trained on the demonstrations.
+        path: a folder as transformers reads it, or a ``.gguf`` file; None makes a tiny policy with random weights and
+            a tokenizer of its own, trained on the demonstrations.
         tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has.
         device: such as ``cpu`` or ``cuda``.
-        dtype: of the weights.
+        dtype: of the weights. Small steps get lost in bfloat16, so full training keeps float32 and sets ``compute``.
+        compute: what layers compute in; bfloat16 halves the memory of activations and is fast on GPUs. The last layer
+            and the losses are float32 all the same.
+        lora: train adapters only; None trains all weights.
     """
 
     path: Path | None = None
     tiny: TinyModel = TinyModel()
     vocabulary: Annotated[int, Field(ge=300)] = 1_024
     device: str = "cpu"
-    dtype: str = "float32"
+    dtype: Literal["float32", "bfloat16", "float16"] = "float32"
+    compute: Literal["float32", "bfloat16"] = "float32"
+    lora: LoraSettings | None = None
 
 
 class SftSettings(Record):
@@ -88,6 +108,7 @@ class GrpoSettings(Record):
         updates: in all.
         batch: groups an update.
         checkpoint_every: updates between two checkpoints; the last one is always kept.
+        transcripts: keep every episode, as ``transcripts/<episode>.json``.
     """
 
     updates: Annotated[int, Field(ge=1)] = 30
@@ -100,6 +121,7 @@ class GrpoSettings(Record):
     batching: Batching = "continuous"
     max_batch: Annotated[int, Field(ge=1)] = 64
     checkpoint_every: Annotated[int, Field(ge=1)] = 10
+    transcripts: bool = False
 
     @field_validator("estimator")
     @classmethod

@@ -12,7 +12,9 @@ from typing import Literal
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
+from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl._torch import torch
+from sandmle.rl.adapters import add_adapters
 from sandmle.rl.checkpoints import (
     PolicyWeights,
     TrainerState,
@@ -28,7 +30,7 @@ from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
 from sandmle.rl.trainer._learner import Learner, Metrics
 from sandmle.rl.trainer._metrics import MetricsLog
 from sandmle.rl.trainer._reinforce import Reinforcement
-from sandmle.rl.trainer._settings import GrpoSettings, SftSettings, TrainSettings
+from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, SftSettings, TrainSettings
 from sandmle.sandboxes import LocalBackend
 from sandmle.settings import get_settings
 from sandmle.task import Task, load_tasks
@@ -95,8 +97,10 @@ def _refuse_impossible(settings: TrainSettings, tasks: list[Task]) -> None:
         raise BadInput("the config has neither [sft] nor [grpo]: nothing to do")
     if settings.model.path is None and settings.sft is None:
         raise BadInput("model.path is not set, and without [sft] a new policy has nothing to learn its tokens from")
-    if settings.grpo is not None and not tasks:
-        raise BadInput("[grpo] needs tasks: set `tasks` to a folder of `sandmle synthesize`")
+    if settings.grpo is not None:
+        load_pyarrow()
+        if not tasks:
+            raise BadInput("[grpo] needs tasks: set `tasks` to a folder of `sandmle synthesize`")
 
 
 def _settle(out: Path, settings: TrainSettings, tasks: list[Task]) -> None:
@@ -123,19 +127,25 @@ def _imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeig
     model = settings.model
     if settings.sft is None:
         assert model.path is not None
-        return load_policy(model.path, device=model.device, dtype=model.dtype)
+        return _load(model.path, model)
     if not (out / "sft" / "trainer.json").exists():
         _imitate(settings, settings.sft, out, on_step)
-    return load_policy(out / "sft", device=model.device, dtype=model.dtype)
+    return _load(out / "sft", model)
+
+
+def _load(folder: Path, model: ModelSettings) -> PolicyWeights:
+    return load_policy(folder, device=model.device, dtype=model.dtype, compute=model.compute)
 
 
 def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
     model, episodes = settings.model, list(read_episodes(sft.runs, sft.min_reward))
     if model.path is not None:
-        policy = load_policy(model.path, device=model.device, dtype=model.dtype)
+        policy = _load(model.path, model)
     else:
         policy = new_policy(model.tiny, train_tokenizer(_texts(episodes), model.vocabulary), settings.seed)
     rows = rows_of(episodes, policy.renderer, sft).rows
+    if model.lora is not None:
+        add_adapters(policy.model, model.lora, settings.seed)
     learner = Learner(policy, sft.optimizer)
     with MetricsLog(out, "sft", "step", keep=0) as log:
         for metrics in imitate(learner, rows, sft, settings.seed):
@@ -161,16 +171,21 @@ async def _reinforced(
 ) -> PolicyWeights:
     state, last = TrainerState(), latest_checkpoint(out / "checkpoints")
     if last is not None:
-        policy = load_policy(last, device=settings.model.device, dtype=settings.model.dtype)
         state = TrainerState.read(last / "trainer.json")
+    if settings.model.lora is not None:
+        add_adapters(policy.model, settings.model.lora, settings.seed)
+    elif last is not None:
+        policy = _load(last, settings.model)
     learner = Learner(policy, grpo.optimizer)
     if last is not None:
-        learner.optimizer.load_state_dict(torch.load(last / "trainer.pt", weights_only=True))
+        learner.restore(torch.load(last / "trainer.pt", weights_only=True))
     engine = LocalEngine(policy.model, seed=settings.seed, batching=grpo.batching, max_batch=grpo.max_batch)
     engine.weight_version = state.updates
     backend = _backend(allow_unisolated)
     try:
-        player = Player("train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed)
+        player = Player(
+            "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, _keeper(out, grpo)
+        )
         run = Reinforcement(policy, learner, engine, player, grpo, state, out)
         with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
             async for metrics in run.updates():
@@ -179,6 +194,16 @@ async def _reinforced(
     finally:
         await backend.aclose()
     return policy
+
+
+def _keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:
+    """Keeps an episode, or does not."""
+
+    def keep(episode: Episode) -> None:
+        with disk_errors(out):
+            write_text(out / "transcripts" / f"{episode.id}.json", episode.to_text())
+
+    return keep if grpo.transcripts else lambda _: None
 
 
 def _backend(allow_unisolated: bool) -> LocalBackend:

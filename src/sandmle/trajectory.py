@@ -156,6 +156,11 @@ class Turn(Record):
     tokens: TokenFields | None = None
     weight_version: int | None = None
 
+    @property
+    def failed(self) -> bool:
+        """Whether the reply could not be parsed, or its code did not run to its end."""
+        return self.action is None or (self.step is not None and self.step.status != "ok")
+
 
 class Reward(Record):
     """A reward in [0, 1] and its parts; ``total`` is the clamped sum of the parts."""

@@ -1,10 +1,12 @@
-"""The server through the client that evaluations use, over a real socket."""
+"""The server through the clients that evaluations and rollouts use, over a real socket."""
 
 import asyncio
 import threading
 
 import httpx
+import numpy as np
 import pytest
+from langchain_core.messages import HumanMessage
 
 pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
@@ -12,9 +14,15 @@ uvicorn = pytest.importorskip("uvicorn", reason="needs the extra train")
 
 from sandmle.agents.chat import ContextOverflow  # noqa: E402
 from sandmle.agents.chat.openai import endpoint_model  # noqa: E402
+from sandmle.agents.chat.tokens import SamplingSettings, TokenChat  # noqa: E402
+from sandmle.agents.chat.tokens.endpoint import TokenEndpoint  # noqa: E402
+from sandmle.errors import InfraError  # noqa: E402
+from sandmle.rl.batches import pad  # noqa: E402
 from sandmle.rl.checkpoints import TinyModel, new_policy  # noqa: E402
 from sandmle.rl.serve import make_app  # noqa: E402
 from sandmle.rl.tokenizers import train_tokenizer  # noqa: E402
+from sandmle.rl.trainer._learner import token_logprobs  # noqa: E402
+from sandmle.rl.types import Example, Row  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -114,3 +122,46 @@ async def test_a_prompt_that_is_too_long_ends_an_episode_not_the_run(url):
 def test_models_and_health(url):
     assert httpx.get(f"{url}/v1/models").json()["data"][0] == {"id": "tiny", "object": "model", "max_model_len": 256}
     assert httpx.get(f"{url}/health").json()["status"] == "ok"
+
+
+@pytest.fixture
+async def engine(url):
+    made = TokenEndpoint("tiny", base_url=f"{url}/v1", seed=1)
+    yield made
+    await made.aclose()
+
+
+async def test_rollouts_sample_behind_the_endpoint_what_the_trainer_would_score_alike(engine, policy):
+    """Two turns of a TokenChat: the second prompt begins with the first and its reply, log-probs are the model's."""
+    chat = TokenChat(
+        engine=engine, renderer=policy.renderer, sampling=SamplingSettings(max_new_tokens=6, max_tokens=200), key="a"
+    )
+    first = await chat.ainvoke("hi")
+    second = await chat.ainvoke([HumanMessage("hi"), first, HumanMessage("more")])
+    one, two = (reply.additional_kwargs["token_fields"] for reply in (first, second))
+    whole = (*one["prompt_ids"], *one["completion_ids"])
+    assert two["prompt_ids"][: len(whole)] == whole
+    assert second.additional_kwargs["weight_version"] == 0
+    sampled = np.arange(len(two["prompt_ids"]) + len(two["completion_ids"])) >= len(two["prompt_ids"])
+    logprobs = np.zeros(len(sampled))
+    logprobs[sampled] = two["logprobs"]
+    row = Row(np.array([*two["prompt_ids"], *two["completion_ids"]]), np.where(sampled, 0, -1), sampled, logprobs, 0)
+    scored, _ = token_logprobs(policy.model, pad([Example(row, np.zeros(len(row)))], policy.tokenizer.pad))
+    assert np.abs(scored[0].detach().numpy() - logprobs).max() < 1e-4
+
+
+async def test_a_key_fixes_a_sample(engine, policy):
+    async def ids(key):
+        return (await engine.sample(prompt, SamplingSettings(max_new_tokens=8), policy.renderer.stop, key=key)).ids
+
+    prompt = policy.renderer.prompt_end()
+    assert await ids("a") == await ids("a")
+    assert len({await ids(key) for key in "abcd"}) > 1
+
+
+async def test_what_the_server_refuses_is_told_apart(engine, policy):
+    stop, settings = policy.renderer.stop, SamplingSettings(max_new_tokens=4)
+    with pytest.raises(ContextOverflow):
+        await engine.sample((1,) * 300, settings, stop, key="a")
+    with pytest.raises(InfraError, match="token ids lie between"):
+        await engine.sample((10_000,), settings, stop, key="a")

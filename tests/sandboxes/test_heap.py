@@ -11,6 +11,7 @@ import pytest
 
 from sandmle.sandboxes import _guest
 from sandmle.sandboxes._guest import linux
+from sandmle.sandboxes._layout import base_environment, find_interpreter
 
 pytestmark = pytest.mark.skipif(linux.MACHINE != "x86_64", reason="the instructions are those of x86-64")
 
@@ -53,7 +54,7 @@ print(json.dumps({"before": before, "after": after, "child": child, "end": diges
 def told() -> dict[str, object]:
     folder = Path(_guest.__file__).parents[1]
     command = [sys.executable, "-P", "-c", PROGRAM, str(folder)]
-    environment = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONHASHSEED": "0"}
+    environment = base_environment(find_interpreter(None), workspace="/tmp", home="/tmp")
     ran = subprocess.run(command, capture_output=True, text=True, timeout=120, env=environment)
     assert ran.returncode == 0, ran.stderr
     found: dict[str, object] = json.loads(ran.stdout)

@@ -498,7 +498,8 @@ print(before, after)
 
 @pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="one core starts no OpenMP threads")
 def test_openmp_threads_are_ended_before_forks():
-    environment = {"OMP_NUM_THREADS": "2", "OPENBLAS_NUM_THREADS": "1"}
+    environment = base_environment(find_interpreter(None), workspace="/tmp", home="/tmp", cpus=2)
+    environment["OPENBLAS_NUM_THREADS"] = "1"
     command = [sys.executable, "-P", "-c", PARALLEL, str(GUEST_PARENT)]
     outcome = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment)
     assert outcome.stdout == "2 1\n", outcome.stderr

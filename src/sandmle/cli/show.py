@@ -1,4 +1,4 @@
-"""``sandmle show``: one task for people."""
+"""``sandmle show``: one task, one episode or the tokens of a run, for people."""
 
 from __future__ import annotations
 
@@ -16,10 +16,21 @@ __all__ = ["show_command"]
 
 
 def show_command(
-    folder: Annotated[Path, typer.Argument(metavar="TASK", help="A task's folder.")],
+    folder: Annotated[
+        Path,
+        typer.Argument(metavar="TASK", help="A task's folder; a transcript of an episode; the folder of a run."),
+    ],
     as_json: Annotated[bool, typer.Option("--json", help="Print the manifest as JSON.")] = False,
 ) -> None:
-    """Show a task: what it asks, its thresholds, what its baselines reached, and its brief."""
+    """Show a task: what it asks, its thresholds, what its baselines reached, and its brief.
+
+    Of an episode or a run: turns, sampled tokens, and how often a prompt broke with what came before it.
+    """
+    if table := _trajectory(folder):
+        from rich.console import Console
+
+        Console().print(table)
+        return
     from sandmle.task import Task
 
     task = Task.load(folder)
@@ -36,6 +47,19 @@ def show_command(
     brief = task.public / "description.md"
     if brief.exists():
         console.print(Markdown(brief.read_text(encoding="utf-8")))
+
+
+def _trajectory(path: Path) -> Table | None:
+    """The table of an episode or a run; None for whatever else is shown."""
+    if path.is_file():
+        from sandmle.cli._trajectory import episode_table
+
+        return episode_table(path)
+    if any((path / name).exists() for name in ("run.json", "train.json")):
+        from sandmle.cli._trajectory import run_table
+
+        return run_table(path)
+    return None
 
 
 def _facts(task: Task) -> Table:

@@ -5,16 +5,11 @@ from __future__ import annotations
 import asyncio
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-if TYPE_CHECKING:
-    from sandmle.rl.trainer.training import StepDone
-
 __all__ = ["serve_command", "train_command"]
-
-_SHOWN = ("nll", "reward", "groups_kept", "groups", "rollouts_masked", "entropy", "grad_norm", "rollout_s", "update_s")
 
 
 def train_command(
@@ -30,6 +25,7 @@ def train_command(
     ] = False,
 ) -> None:
     """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
+    from sandmle.cli._train_progress import train_progress
     from sandmle.errors import BadInput
     from sandmle.rl.trainer import TrainSettings
 
@@ -42,19 +38,15 @@ def train_command(
             raise BadInput(f"--updates: {config} has no [grpo]")
         given["grpo"] = settings.grpo.model_copy(update={"updates": updates})
     try:
-        policy = asyncio.run(
-            atrain(settings.model_copy(update=given), out, on_step=_show, allow_unisolated=allow_unisolated)
-        )
+        with train_progress() as show:
+            policy = asyncio.run(
+                atrain(settings.model_copy(update=given), out, on_step=show, allow_unisolated=allow_unisolated)
+            )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from the last checkpoint in {out}", err=True)
         gc.freeze()
         raise typer.Exit(130) from None
     typer.echo(f"{policy}: the trained policy; `sandmle serve {policy}` lets scaffolds use it")
-
-
-def _show(step: StepDone) -> None:
-    shown = " · ".join(f"{name} {step.metrics[name]:.4g}" for name in _SHOWN if name in step.metrics)
-    typer.echo(f"[{step.phase} {step.number}/{step.total}] {shown}", err=True)
 
 
 def serve_command(

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from collections import Counter
 
 import pytest
 
@@ -12,7 +13,9 @@ from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.api import aevaluate
 from sandmle.errors import BadInput
 from sandmle.rl.checkpoints import TinyModel, load_policy
+from sandmle.rl.exports import Selection, export_episodes, selected_episodes
 from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.statistics import TokenStatistics
 from sandmle.rl.trainer import (
     GrpoSettings,
     ModelSettings,
@@ -54,6 +57,7 @@ def settings(inputs, updates):
             optimizer=OptimizerSettings(learning_rate=1e-3),
             batching="lockstep",
             checkpoint_every=1,
+            transcripts=True,
         ),
     )
 
@@ -83,7 +87,7 @@ def test_both_phases_run_and_leave_a_policy(unbroken):
     out, steps = unbroken
     assert [(step.phase, step.number) for step in steps] == [("sft", 1), ("grpo", 1), ("grpo", 2)]
     assert load_policy(out / "policy").renderer.stop > 0
-    assert len(list((out / "tokens").glob("part-*.npz"))) == 2
+    assert len(list((out / "tokens").glob("part-*.parquet"))) == 2
 
 
 def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path):
@@ -98,6 +102,15 @@ def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken
 def test_sampler_and_trainer_agree(unbroken):
     assert all(abs(line["sampler_kl"]) < 1e-4 for line in lines(unbroken[0]))
     assert all(line["sampler_kl_k3"] < 1e-6 for line in lines(unbroken[0]))
+
+
+def test_its_episodes_can_be_exported_and_hold_no_prefix_break(unbroken, tmp_path):
+    left_out = Counter()
+    episodes = list(selected_episodes(unbroken[0], Selection(), left_out))
+    assert len(episodes) + left_out.total() == 8
+    found = TokenStatistics.of_all(episodes)
+    assert (found.told, found.rows, found.breaks) == (len(episodes), len(episodes), 0)
+    assert export_episodes(unbroken[0], tmp_path / "out", "sft", Selection()).kept == len(episodes)
 
 
 def test_another_training_is_refused(inputs, unbroken):
