@@ -17,6 +17,7 @@ Vocabulary:
 from __future__ import annotations
 
 import asyncio
+import os
 from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
@@ -61,9 +62,18 @@ sys.exit(bool(left))
 def agent_spec(task: Task) -> SandboxSpec:
     """The sandbox of an agent on ``task``: its public folder, read-only, as ``input``, and nothing else of it.
 
-    The only function that builds an agent's spec.
+    With a task's memory grow, by the same factor, the cores (as far as there are any), the workspace and the size of
+    a file. The only function that builds an agent's spec.
     """
-    return SandboxSpec(inputs={"input": task.public}, limits=SandboxLimits(memory_mib=task.manifest.limits.memory_mib))
+    usual, memory = SandboxLimits(), task.manifest.limits.memory_mib
+    times = max(memory // usual.memory_mib, 1)
+    limits = SandboxLimits(
+        memory_mib=memory,
+        cpus=min(usual.cpus * times, os.cpu_count() or 1),
+        workspace_mib=usual.workspace_mib * times,
+        file_mib=usual.file_mib * times,
+    )
+    return SandboxSpec(inputs={"input": task.public}, limits=limits)
 
 
 @dataclass(frozen=True)

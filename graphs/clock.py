@@ -1,4 +1,4 @@
-"""The time that an episode has used: waiting for a turn at a busy endpoint is not the agent's."""
+"""The time that an episode has used: waiting for a busy endpoint, for a core or for us is not the agent's."""
 
 from __future__ import annotations
 
@@ -16,6 +16,8 @@ __all__ = ["Clock"]
 class Clock:
     """Starts when it is made; stands still while a model call inside ``within`` waits for the pace of its endpoint.
 
+    What an action takes beyond the run of its code is taken off by ``forgive``.
+
     Args:
         now: a monotonic clock in seconds.
     """
@@ -28,6 +30,10 @@ class Clock:
     def seconds(self) -> float:
         """Seconds since the start, less those that it stood still."""
         return self._now() - self._started
+
+    def forgive(self, seconds: float) -> None:
+        """Take off seconds that have passed; those below 0 are none."""
+        self._started += max(seconds, 0.0)
 
     @asynccontextmanager
     async def within(self, seconds: float) -> AsyncIterator[None]:

@@ -32,6 +32,7 @@ from sandmle.graphs.episode import (
     Reply,
     ScaffoldContext,
     Update,
+    acted,
     ask,
     close_episode,
     ended,
@@ -188,7 +189,7 @@ class ConversationScaffold:
         else:
             action = parsed
             try:
-                result = await self._manner.carry_out(bound.session, state.turns, parsed)
+                result = await acted(bound, self._manner.carry_out(bound.session, state.turns, parsed))
             except InfraError as error:
                 result = ToolResult("")
                 update |= ended(EpisodeStatus.INFRA_ERROR, str(error))

@@ -41,6 +41,7 @@ __all__ = [
     "Reply",
     "ScaffoldContext",
     "Update",
+    "acted",
     "ask",
     "close_episode",
     "ended",
@@ -243,6 +244,18 @@ async def ask(bound: Live, messages: Sequence[Message]) -> Reply | Update:
     except InfraError as error:
         return ended(EpisodeStatus.INFRA_ERROR, str(error))
     return _reply(answer, bound.clock.seconds - started)
+
+
+async def acted(bound: Live, doing: Awaitable[ToolResult]) -> ToolResult:
+    """What an action did; of the time it takes, only that in which the agent's code ran is the episode's.
+
+    Raises:
+        InfraError: the sandbox failed.
+    """
+    started = bound.clock.seconds
+    result = await doing
+    bound.clock.forgive(bound.clock.seconds - started - (result.step.wall_s if result.step else 0.0))
+    return result
 
 
 def shrunk(tokens: int) -> int:

@@ -48,8 +48,9 @@ class Budget:
         prompt_tokens: tokens of one prompt, as far as they can be told without the model's tokenizer.
         tokens: of all prompts and replies together as the endpoint counts them, looked at before each call; None for no
             limit.
-        wall_seconds: seconds of the whole episode, looked at before each turn; a running step is let finish.
-        model_seconds: seconds of one model call, retries included. Neither counts waiting for the endpoint's pace.
+        wall_seconds: seconds of the whole episode in the model and in the agent's code, looked at before each turn; a
+            running step is let finish. Waiting for the endpoint's pace or for a core is not counted.
+        model_seconds: seconds of one model call, retries included, the endpoint's pace not.
     """
 
     turns: int = 20
@@ -71,8 +72,10 @@ class Budget:
 
     @classmethod
     def for_task(cls, task: Task) -> Budget:
-        """The budget that the task's own limits ask for."""
-        return cls(turns=task.manifest.limits.turns, step_seconds=task.manifest.limits.step_seconds)
+        """The budget that the task's own limits ask for: an hour, or more if all turns may use their whole steps."""
+        limits = task.manifest.limits
+        wall = max(cls.wall_seconds, limits.turns * limits.step_seconds)
+        return cls(turns=limits.turns, step_seconds=limits.step_seconds, wall_seconds=wall)
 
 
 @dataclass(frozen=True)

@@ -8,21 +8,28 @@ benchmark is installed is a matter of the machine, so it stands in the settings,
 ``prepared/private/original`` holds the hidden files as the benchmark's own code wants them. A script that exits with an
 error says that the submission can't be scored: the originals crash on some invalid files, and one file must not end a
 batch. One that is killed, prints no verdict, takes too long or names a problem is our own affair, never a score.
+
+The process is outside of any sandbox, so it runs nobody's code but the benchmark's: its installed package, or the copy
+that `sandmle suites prepare` made of it on this machine. It sees none of our keys. What it says of a submission may
+quote hidden labels, so it goes to the log, and into a report its kind alone.
 """
 
 from __future__ import annotations
 
 import json
+import logging
+import os
+import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import ValidationError
+from pydantic import Field, ValidationError
 
-from sandmle.errors import EnvironmentProblem, InfraError
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.eval.grading._fault import InvalidSubmission
 from sandmle.grades import GradeError
 from sandmle.record import Record, VersionedRecord
@@ -43,13 +50,17 @@ SCRIPTS: dict[Package, str] = {
     "mle-dojo": files("sandmle.eval.grading.originals").joinpath("mle_dojo.py").read_text(encoding="utf-8"),
 }
 """The program that each benchmark's interpreter runs, by its name."""
+_KEPT = ("PATH", "HOME", "LANG", "LC_ALL", "TMPDIR", "LD_LIBRARY_PATH")
+"""Variables that the process sees."""
+
+_log = logging.getLogger("sandmle.eval")
 
 
 class OriginalGrader(VersionedRecord):
     """Which benchmark's code grades a task, and what it calls the task."""
 
     package: Package
-    competition: str
+    competition: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
 class Verdict(Record):
@@ -72,12 +83,14 @@ def read_original(task: Task) -> OriginalGrader | None:
 
 
 def require_original(task: Task) -> None:
-    """See that the interpreter is there which a task's original grader needs, if it has one.
+    """See that a task's original grader, if it has one, may run and that the interpreter is there which it needs.
 
     Raises:
-        EnvironmentProblem: it is not; says how to set it.
+        BadInput: the grader's code came with the task, and from elsewhere than ``sandmle suites prepare``.
+        EnvironmentProblem: there is no such interpreter; says how to set it.
     """
     if original := read_original(task):
+        _refuse_foreign(task, original)
         _interpreter(original.package)
 
 
@@ -85,10 +98,12 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
     """The score that the benchmark's own code gives the submission ``data``.
 
     Raises:
+        BadInput: the grader's code came with the task, and from elsewhere than ``sandmle suites prepare``.
         InvalidSubmission: it gives none, or dies.
         EnvironmentProblem: the benchmark is not installed where the settings say, or lacks a library.
         InfraError: it was killed, its answer can't be read, or it takes longer than ``SECONDS``.
     """
+    _refuse_foreign(task, original)
     python = _interpreter(original.package)
     with tempfile.TemporaryDirectory(prefix="sandmle-grade-") as scratch:
         submission = Path(scratch) / "submission.csv"
@@ -99,7 +114,7 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
             "private": str(task.private / HIDDEN),
             "competition": original.competition,
         }
-        printed = _run([str(python), "-c", SCRIPTS[original.package]], json.dumps(request), Path(scratch))
+        printed = _run(original.package, python, json.dumps(request), Path(scratch))
     try:
         verdict = Verdict.model_validate_json(printed.strip().rpartition("\n")[2])
     except ValidationError as error:
@@ -109,13 +124,30 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
             f"{original.package} can't grade {original.competition} with {python}: {verdict.problem}"
         )
     if verdict.score is None:
-        raise InvalidSubmission(verdict.error or GradeError.UNPARSABLE, verdict.detail)
+        raise _refusal(original.package, verdict.error or GradeError.UNPARSABLE, verdict.detail)
     return verdict.score
+
+
+def _refuse_foreign(task: Task, original: OriginalGrader) -> None:
+    """MLE-Dojo's metrics lie in the task, so that the task must be one that was prepared here."""
+    prepared = get_settings().data_dir / "suites" / original.package
+    if original.package == "mle-dojo" and task.root.resolve().parent != prepared.resolve():
+        raise BadInput(
+            f"{task.root} wants to be graded by code of its own; that runs only for the tasks in {prepared}, which"
+            " `sandmle suites prepare mle-dojo` makes"
+        )
+
+
+def _refusal(package: Package, code: GradeError, told: str) -> InvalidSubmission:
+    _log.info("%s: %s: %s", package, code.value, told)
+    kind = re.match(r"[A-Za-z_.]+(?=:)", told)
+    return InvalidSubmission(code, f"{package}'s own grader refuses it" + (f" ({kind[0]})" if kind else ""))
 
 
 def _interpreter(package: Package) -> Path:
     name = _SETTINGS[package]
     python: Path | None = getattr(get_settings(), name)
+    python = python and python.absolute()
     if python is None or not python.exists():
         raise EnvironmentProblem(
             f"{package} grades this task with its own code: install it in an environment of its own and set"
@@ -124,11 +156,19 @@ def _interpreter(package: Package) -> Path:
     return python
 
 
-def _run(command: list[str], request: str, folder: Path) -> str:
-    """What ``command`` prints for ``request`` in the empty folder ``folder``."""
+def _run(package: Package, python: Path, request: str, folder: Path) -> str:
+    """What the package's script prints for ``request`` in the empty folder ``folder``."""
+    command = [str(python), "-B", "-c", SCRIPTS[package]]
     try:
         done = subprocess.run(
-            command, input=request, capture_output=True, text=True, errors="replace", cwd=folder, timeout=SECONDS
+            command,
+            input=request,
+            capture_output=True,
+            text=True,
+            errors="replace",
+            cwd=folder,
+            env={name: os.environ[name] for name in _KEPT if name in os.environ},
+            timeout=SECONDS,
         )
     except subprocess.TimeoutExpired as error:
         raise InfraError(f"the original grader took longer than {SECONDS:g} s") from error
@@ -138,5 +178,5 @@ def _run(command: list[str], request: str, folder: Path) -> str:
     if done.returncode < 0:
         raise InfraError(f"the original grader was ended by signal {-done.returncode}: {last}")
     if done.returncode:
-        raise InvalidSubmission(GradeError.UNPARSABLE, f"the original grader ended with an error: {last}")
+        raise _refusal(package, GradeError.UNPARSABLE, last)
     return done.stdout

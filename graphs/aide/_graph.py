@@ -26,6 +26,7 @@ from sandmle.graphs.episode import (
     Reply,
     ScaffoldContext,
     Update,
+    acted,
     ask,
     close_episode,
     ended,
@@ -102,7 +103,7 @@ async def write(state: AideState, runtime: Context) -> Update:
         return _unusable(state, bound, prompt, reply, solution)
     action, run = Action(kind="python", code=solution.code), bound.session.steps
     try:
-        result = await carry_out(bound.session, state.turns, action)
+        result = await acted(bound, carry_out(bound.session, state.turns, action))
     except InfraError as error:
         return _turned(state, bound, _turn(state, prompt, reply, action)) | ended(EpisodeStatus.INFRA_ERROR, str(error))
     _choose(journal_of(state, bound), bound)

@@ -152,6 +152,7 @@ async def aevaluate(
     turns: int | None = None,
     step_seconds: float | None = None,
     prompt_tokens: int | None = None,
+    episode_seconds: float | None = None,
     episode_tokens: int | None = None,
     run_tokens: int | None = None,
     run_seconds: float | None = None,
@@ -180,6 +181,7 @@ async def aevaluate(
         turns: model calls an episode; by default the task's limit.
         step_seconds: wall seconds a run of code; by default the task's limit.
         prompt_tokens: tokens of one prompt, by default 32,768; older parts of a conversation are left out to keep it.
+        episode_seconds: in the model and in the agent's code; by default an hour, or all turns' steps if that is more.
         episode_tokens: prompts and replies of an episode, which then ends; by default no limit, as for all that follow.
         run_tokens: the same of the whole run, which then stops; with a larger limit it goes on.
         run_seconds: after so many seconds the run begins no further episode.
@@ -212,7 +214,11 @@ async def aevaluate(
             seed=seed,
             temperature=temperature,
             budget=BudgetSettings(
-                turns=turns, step_seconds=step_seconds, prompt_tokens=prompt_tokens, tokens=episode_tokens
+                turns=turns,
+                step_seconds=step_seconds,
+                prompt_tokens=prompt_tokens,
+                tokens=episode_tokens,
+                wall_seconds=episode_seconds,
             ),
         )
         priced = {name: Price(input=prompts, output=replies) for name, (prompts, replies) in (prices or {}).items()}
@@ -246,6 +252,7 @@ def evaluate(
     turns: int | None = None,
     step_seconds: float | None = None,
     prompt_tokens: int | None = None,
+    episode_seconds: float | None = None,
     episode_tokens: int | None = None,
     run_tokens: int | None = None,
     run_seconds: float | None = None,
@@ -274,6 +281,7 @@ def evaluate(
             turns=turns,
             step_seconds=step_seconds,
             prompt_tokens=prompt_tokens,
+            episode_seconds=episode_seconds,
             episode_tokens=episode_tokens,
             run_tokens=run_tokens,
             run_seconds=run_seconds,

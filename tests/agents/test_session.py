@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+
 import pytest
 
 from sandmle.agents.session import AgentSession, agent_spec
@@ -7,7 +9,7 @@ from sandmle.canary import canary
 from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading.boards import BOARDS, Boards
 from sandmle.grades import GradeError
-from sandmle.sandboxes import LocalBackend
+from sandmle.sandboxes import LocalBackend, SandboxLimits
 from sandmle.task import Task
 
 
@@ -26,6 +28,14 @@ def test_spec_mounts_the_public_folder_alone(task: Task) -> None:
     assert dict(spec.inputs) == {"input": task.public}
     assert spec.limits.memory_mib == task.manifest.limits.memory_mib
     assert dict(spec.env) == {}
+    assert spec.limits == SandboxLimits(memory_mib=task.manifest.limits.memory_mib)
+
+
+def test_what_else_grows_with_a_tasks_memory(task: Task) -> None:
+    limits = task.manifest.limits.model_copy(update={"memory_mib": 32 * 1024})
+    found = agent_spec(Task(task.root, task.manifest.model_copy(update={"limits": limits}))).limits
+    assert (found.memory_mib, found.workspace_mib, found.file_mib) == (32_768, 8_192, 4_096)
+    assert found.cpus == min(8, os.cpu_count() or 1)
 
 
 async def test_every_valid_submission_is_archived_and_older_ones_are_removed(task: Task, backend: LocalBackend) -> None:

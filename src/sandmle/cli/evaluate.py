@@ -50,6 +50,10 @@ def eval_command(
         int | None,
         typer.Option("--prompt-tokens", min=1, metavar="N", help="Tokens of one prompt, by default 32768."),
     ] = None,
+    episode_seconds: Annotated[
+        float | None,
+        typer.Option("--episode-seconds", metavar="S", help="Seconds of an episode in the model and its code."),
+    ] = None,
     episode_tokens: Annotated[
         int | None,
         typer.Option("--episode-tokens", min=1, metavar="N", help="Tokens of an episode; then it ends."),
@@ -110,6 +114,7 @@ def eval_command(
                     turns=turns,
                     step_seconds=step_seconds,
                     prompt_tokens=prompt_tokens,
+                    episode_seconds=episode_seconds,
                     episode_tokens=episode_tokens,
                     run_tokens=run_tokens,
                     run_seconds=run_seconds,

@@ -4,11 +4,12 @@ import shutil
 import sys
 
 import pytest
+from pydantic import ValidationError
 
-from sandmle.errors import EnvironmentProblem, InfraError
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.eval.grading import grade_bytes, original
 from sandmle.eval.grading.boards import BOARDS, Boards
-from sandmle.eval.grading.original import ORIGINAL, OriginalGrader
+from sandmle.eval.grading.original import ORIGINAL, OriginalGrader, require_original
 from sandmle.grades import GradeError
 from sandmle.settings import get_settings
 from sandmle.task import Task
@@ -53,13 +54,43 @@ def test_the_original_scores_and_the_boards_rank(task):
 
 @pytest.mark.parametrize(
     ("text", "code", "says"),
-    [(b"die", GradeError.UNPARSABLE, "KeyError: 'id'"), (b"bad", GradeError.MISSING_ROWS, "ids differ")],
+    [
+        (b"die", GradeError.UNPARSABLE, "mle-bench's own grader refuses it (KeyError)"),
+        (b"bad", GradeError.MISSING_ROWS, "mle-bench's own grader refuses it"),
+    ],
 )
-def test_what_the_original_refuses_is_invalid(task, text, code, says):
-    report = grade_bytes(task, text)
-    assert (report.score, report.error) == (None, code)
-    assert says in report.detail
+def test_what_the_original_refuses_is_invalid_and_its_words_are_logged(task, text, code, says, caplog):
+    with caplog.at_level("INFO", "sandmle.eval"):
+        report = grade_bytes(task, text)
+    assert (report.score, report.error, report.detail) == (None, code, says)
+    assert "'id'" in caplog.text or "ids differ" in caplog.text
     assert report.human_rank is None
+
+
+@pytest.mark.parametrize("name", ["..", "../toy", "/toy", "a/b", ""])
+def test_a_competition_is_no_path(name):
+    with pytest.raises(ValidationError):
+        OriginalGrader(package="mle-bench", competition=name)
+
+
+def test_the_graders_process_sees_no_keys(task, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_KEY", "secret")
+    tell = 'import json, os; print(json.dumps({"score": float("OPENAI_API_KEY" in os.environ)}))'
+    monkeypatch.setitem(original.SCRIPTS, "mle-bench", tell)
+    assert grade_bytes(task, b"1").score == 0
+
+
+def test_code_that_comes_with_a_strangers_task_is_never_run(task, monkeypatch, tmp_path):
+    (task.provenance / ORIGINAL).write_text(OriginalGrader(package="mle-dojo", competition="toy").to_text())
+    proof = tmp_path / "ran"
+    monkeypatch.setitem(original.SCRIPTS, "mle-dojo", f"open({str(proof)!r}, 'w')")
+    monkeypatch.setenv("SANDMLE_MLEDOJO_PYTHON", sys.executable)
+    get_settings.cache_clear()
+    with pytest.raises(BadInput, match="suites prepare mle-dojo"):
+        grade_bytes(task, b"1")
+    with pytest.raises(BadInput, match="suites prepare mle-dojo"):
+        require_original(task)
+    assert not proof.exists()
 
 
 def test_a_grader_that_babbles_is_our_own_fault(task):
