@@ -108,7 +108,7 @@ def grade_batch(lines: Iterable[str], tasks: Mapping[str, Task]) -> tuple[BatchR
 def _parse(text: str) -> tuple[str, Path]:
     try:
         found = json.loads(text)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise BadInput(f"not JSON ({error})") from error
     names = ("competition_id", "submission_path")
     if not isinstance(found, dict) or not all(isinstance(found.get(name), str) for name in names):
@@ -116,8 +116,15 @@ def _parse(text: str) -> tuple[str, Path]:
     return found["competition_id"], Path(found["submission_path"])
 
 
+def _is_file(path: Path) -> bool:
+    try:
+        return path.is_file()
+    except OSError:  # a name too long, for one
+        return False
+
+
 def _report(competition: str, task: Task, path: Path, key: AnswerKey | None) -> CompetitionReport:
-    exists = path.suffix.lower() == ".csv" and path.is_file()
+    exists = path.suffix.lower() == ".csv" and _is_file(path)
     grade = grade_submission(task, path, key=key) if exists else _no_file(task)
     tiers = grade.thresholds.model_dump() if grade.thresholds else {}
     return CompetitionReport(

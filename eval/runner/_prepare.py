@@ -9,6 +9,7 @@ from importlib.metadata import version
 from urllib.parse import urlsplit, urlunsplit
 
 from sandmle.agents.chat import Pace, Policy, make_policy
+from sandmle.agents.submissions import Submissions
 from sandmle.errors import BadInput
 from sandmle.eval.acceptance import Calibration
 from sandmle.eval.grading.boards import read_boards
@@ -127,7 +128,8 @@ def prepare(settings: EvalSettings, endpoint: Endpoint) -> Prepared:
     """Resolve every name of ``settings`` and check every task.
 
     Raises:
-        BadInput: an unknown name, a missing suite, a task whose files are not those of its manifest.
+        BadInput: an unknown name, a missing suite, a task whose files are not those of its manifest, or that the
+            protocol can't be held on.
         EnvironmentProblem: an endpoint with neither key nor address, or a task's original grader is not installed.
     """
     get_preset(settings.reward)
@@ -135,6 +137,7 @@ def prepare(settings: EvalSettings, endpoint: Endpoint) -> Prepared:
     tasks = load_suite(settings.suite).tasks
     for task in tasks:
         require_original(task)
+        Submissions(task, settings.protocol)  # refuses what an episode would be refused
         _check_files(task)
     policies = Policies(settings, endpoint)
     for name in settings.models:

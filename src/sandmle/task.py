@@ -260,7 +260,7 @@ def load_tasks(folder: Path | str) -> list[Task]:
     """All tasks in ``folder`` (or the one task that ``folder`` is), sorted by id.
 
     Raises:
-        BadInput: ``folder`` is missing, holds no task, or one of its manifests is broken.
+        BadInput: ``folder`` is missing, holds no task or two with one id, or one of its manifests is broken.
     """
     root = Path(folder)
     if not root.is_dir():
@@ -270,4 +270,8 @@ def load_tasks(folder: Path | str) -> list[Task]:
     tasks = [Task.load(child) for child in sorted(root.iterdir()) if (child / "task.json").exists()]
     if not tasks:
         raise BadInput(f"{root}: no tasks in this folder; make some with `sandmle synthesize --out {root}`")
+    known: dict[str, Task] = {}
+    for task in tasks:
+        if (other := known.setdefault(task.id, task)) is not task:
+            raise BadInput(f"{other.root} and {task.root} are both the task {task.id}; move one elsewhere")
     return tasks

@@ -147,6 +147,14 @@ def test_a_line_that_cannot_be_graded_is_told_and_the_others_are(grade, submissi
     assert report["total_runs"] == report["total_valid_submissions"] == 1
 
 
+def test_no_line_ends_the_batch(grade, submission):
+    long = json.dumps({"competition_id": "test-number", "submission_path": "x" * 5000 + ".csv"})
+    done, report = grade(["[" * 200_000, long, submission("number")])
+    assert isinstance(done.exception, BadInput)
+    assert "1 lines could not be graded" in str(done.exception)
+    assert [each["submission_exists"] for each in report["competition_reports"]] == [False, True]
+
+
 def test_json_prints_the_report(grade, submission):
     done, report = grade([submission("number")], "--json")
     assert json.loads(done.stdout) == report

@@ -106,6 +106,19 @@ def test_a_run_knows_the_scales_of_synthetic_tasks_only(settings, suite, tmp_pat
     assert scales(moved) == {}
 
 
+def test_a_protocol_that_a_task_cannot_be_held_on_is_refused_before_anything_runs(settings):
+    with pytest.raises(BadInput, match=r"neither calibration\.json nor baselines\.json|boards or thresholds"):
+        prepare(settings.model_copy(update={"protocol": "dojo"}), Endpoint())
+
+
+def test_two_folders_of_one_task_are_refused(settings, suite, tmp_path):
+    (task,) = load_tasks(suite)
+    for name in ("task", "backup"):
+        shutil.copytree(task.root, tmp_path / "tasks" / name)
+    with pytest.raises(BadInput, match=r"backup and .*/task are both the task"):
+        prepare(settings.model_copy(update={"suite": f"synthetic:{tmp_path / 'tasks'}"}), Endpoint())
+
+
 def ladder(dummy, bayes):
     """A calibration of a metric where lower is better; better is larger in its fields."""
     rung = Rung(private=(1.0,), mean=1.0, public=(1.0,), headroom=None)
