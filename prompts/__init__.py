@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from typing import Annotated, Any, Literal
 
 import yaml
-from jinja2 import Environment, StrictUndefined, TemplateError, meta
+from jinja2 import Environment, StrictUndefined, Template, TemplateError, meta
 from pydantic import Field, ValidationError
 
 from sandmle.errors import BadInput
@@ -64,9 +64,15 @@ class Prompt(Record):
             problem = f"misses {', '.join(sorted(missing))}" if missing else f"has no {', '.join(sorted(unknown))}"
             raise BadInput(f"prompt {self.name!r} {problem}; its inputs are {', '.join(self.inputs) or 'none'}")
         try:
-            return _JINJA.from_string(self.body).render(**inputs).strip()
+            return _template(self.body).render(**inputs).strip()
         except TemplateError as error:
             raise BadInput(f"prompt {self.name!r}: {error}") from error
+
+
+@lru_cache(maxsize=64)
+def _template(body: str) -> Template:
+    """Compiled once: that takes as long as the rest of an episode's first turn."""
+    return _JINJA.from_string(body)
 
 
 def parse_prompt(name: str, text: str) -> Prompt:

@@ -118,6 +118,8 @@ def load_policy(
         raise BadInput(f"{folder}: no policy ({' '.join(str(error).split())[:200]})") from error
     except ImportError as error:
         raise EnvironmentProblem(f"{folder}: needs `pip install gguf` ({' '.join(str(error).split())[:80]})") from error
+    if packed:
+        _forget_packing(model)
     model = model.to(device).eval()
     if compute != "float32":
         _compute_in(model, getattr(torch, compute))
@@ -129,6 +131,13 @@ def _packed_tokenizer(file: Path) -> FastTokenizer:
     _, transformers = _libraries()
     loaded = transformers.AutoTokenizer.from_pretrained(file.parent, gguf_file=file.name)
     return FastTokenizer(loaded.backend_tokenizer)
+
+
+def _forget_packing(model: PreTrainedModel) -> None:
+    """Say that the weights are plain numbers now, or transformers would refuse to save them."""
+    model.hf_quantizer = None
+    if hasattr(model.config, "quantization_config"):
+        del model.config.quantization_config
 
 
 def _compute_in(model: PreTrainedModel, dtype: torch.dtype) -> None:

@@ -39,7 +39,9 @@ class Learner:
         self._policy = policy
         self._settings = settings
         if settings.gradient_checkpointing:
-            policy.model.gradient_checkpointing_enable({"use_reentrant": False})
+            model = policy.model  # whose method has another name from transformers 5 on
+            enable = getattr(model, "activation_checkpointing_enable", model.gradient_checkpointing_enable)
+            enable({"use_reentrant": False})
         self.optimizer = torch.optim.AdamW(
             [each for each in policy.model.parameters() if each.requires_grad],
             lr=settings.learning_rate,

@@ -2,6 +2,7 @@
 
 import asyncio
 from contextlib import nullcontext
+from dataclasses import replace
 
 import pytest
 
@@ -50,6 +51,20 @@ class Scripted:
             raise reply
         ids = RENDERER.reply_ids(reply)
         return Sample(ids, (-0.5,) * len(ids), weight_version=0)
+
+
+class LastFirst(Scripted):
+    """The last repeat is asked before any other is answered, so it has its sandbox."""
+
+    def __init__(self, *replies):
+        super().__init__(*replies)
+        self.begun = asyncio.Event()
+
+    async def sample(self, prompt, settings, stop, *, key):
+        if int(key.split("/")[1]) == len(self.replies) - 1:
+            self.begun.set()
+        await self.begun.wait()
+        return await super().sample(prompt, settings, stop, key=key)
 
 
 class Watched:
@@ -101,6 +116,7 @@ async def test_code_that_hangs_costs_a_step_not_the_rollout(player):
 
 async def test_a_straggler_is_cut_and_its_sandbox_is_gone(player):
     playing = player(ANSWER, ANSWER, ENDLESS, step_seconds=600, deadline_s=0.1)
+    playing = replace(playing, engine=LastFirst(ANSWER, ANSWER, ENDLESS))
     group = await playing.group(0)
     assert (group.asked, len(group.rollouts), len(group.counted)) == (3, 2, 2)
     assert len(playing.backend.sandboxes) == 3

