@@ -5,18 +5,24 @@ SANDMLE_TEST_RLLM=(a checkout of rLLM) SANDMLE_TEST_VERL=(the folder that holds 
 """
 
 import ast
+import importlib.util
 import json
 import logging
 import os
+import sys
+import types
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rllm_example import GOLDEN, played
 
 from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.keys import collect
 from sandmle.rl.rllm.recipe import Hardware, Recipe
+from sandmle.rl.rllm.records import rllm_episode
+from sandmle.trajectory import MASKED_STATUSES, EpisodeStatus
 
 CHECKOUT, VERL = os.environ.get("SANDMLE_TEST_RLLM"), os.environ.get("SANDMLE_TEST_VERL")
 
@@ -94,3 +100,52 @@ def _their_sync_config() -> Any:
 def _name(node: ast.stmt) -> str:
     target = getattr(node, "target", None)
     return getattr(target, "id", "") if target is not None else getattr(node, "name", "")
+
+
+def test_their_classes_read_our_records_and_group_and_mask_as_we_do(monkeypatch):
+    theirs = _their_records(monkeypatch)
+    records = [rllm_episode(played(status, repeat=i)) for i, status in enumerate(EpisodeStatus)]
+    episodes = [theirs["Episode"].from_dict(record) for record in records]
+    assert [episode.to_dict() for episode in episodes] == records
+    assert rllm_episode(played()) == theirs["Episode"].from_dict(json.loads(GOLDEN.read_text())).to_dict()
+    (stage,) = compose(Recipe.load("qwen3-8b"))
+    prefix = "rllm.compact_filtering."
+    filtering = {key.removeprefix(prefix): value for key, value in stage.effective.items() if key.startswith(prefix)}
+    (group,) = theirs["_build_trajectory_groups"](episodes, theirs["CompactFilteringConfig"](**filtering))
+    assert group.task_id == "rocks-1a2b"
+    assert len(group.trajectories) == len(EpisodeStatus) - len(MASKED_STATUSES)
+
+
+def _their_records(patch: pytest.MonkeyPatch) -> dict[str, Any]:
+    """The classes of ``rllm/types.py`` and the grouping of ``transform.py``, without what else their modules import."""
+    root = Path(CHECKOUT) / "rllm"
+    reason = _defined(root / "workflows/workflow.py", {"TerminationReason"}, "from enum import Enum")
+    tools = {name: type(name, (), {}) for name in ("ToolCall", "ToolOutput")}
+    for name, content in (
+        ("rllm.workflows.workflow", reason),
+        ("rllm.engine.rollout", {"ModelOutput": None}),
+        ("rllm.tools.tool_base", tools),
+    ):
+        patch.setitem(sys.modules, name, types.ModuleType(name))
+        vars(sys.modules[name]).update(content)
+    spec = importlib.util.spec_from_file_location("rllm.types", root / "types.py")
+    module = importlib.util.module_from_spec(spec)
+    patch.setitem(sys.modules, "rllm.types", module)
+    spec.loader.exec_module(module)
+    imports = (
+        "from collections import defaultdict\nfrom dataclasses import dataclass\n"
+        "from rllm.types import Episode, Trajectory, TrajectoryGroup\n"
+        "from rllm.workflows.workflow import TerminationReason\n"
+    )
+    grouping = _defined(root / "trainer/algorithms/transform.py", {"_build_trajectory_groups"}, imports)
+    filtering = _defined(root / "trainer/algorithms/config.py", {"CompactFilteringConfig"}, imports)
+    return vars(module) | grouping | filtering
+
+
+def _defined(source: Path, names: set[str], before: str) -> dict[str, Any]:
+    """What a module defines under these names, after the imports ``before`` in place of its own."""
+    found: dict[str, Any] = {"__name__": "builtins"}
+    body = [node for node in ast.parse(source.read_text()).body if _name(node) in names]
+    start = ast.parse("from __future__ import annotations\n" + before).body
+    exec(compile(ast.Module(start + body, []), str(source), "exec"), found)
+    return found
