@@ -89,7 +89,7 @@ class DryRun:
             f"# {self.recipe.model}, recipe {self.recipe.recipe}, from {self.recipe.weights};"
             f" rLLM {versions['rllm']} at {versions['commit'][:8]}, verl {versions['verl']}"
         )
-        return "\n".join([head, *(line for stage in self.stages for line in stage.lines())])
+        return "\n".join([head, f"# {_tasks(self.recipe)}", *(line for stage in self.stages for line in stage.lines())])
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON values."""
@@ -103,6 +103,14 @@ class DryRun:
 def _checked(stage: Composed) -> CheckedStage:
     faults = tuple(check(stage))
     return CheckedStage(stage, None if faults else estimate_memory(stage), faults)
+
+
+def _tasks(recipe: Recipe) -> str:
+    play, (train, validation) = recipe.play, recipe.split
+    return (
+        f"{recipe.tasks}: {train} tasks to train on, {validation} to validate on; {', '.join(play.scaffolds)};"
+        f" reward {play.reward}; at most {play.turns} turns, {play.step_seconds:g} s a step"
+    )
 
 
 def _sandboxes(stage: Composed) -> str:

@@ -214,13 +214,13 @@ class Recipe(Record):
 
     @classmethod
     def load(cls, name: str, changes: Mapping[str, object] | None = None) -> Self:
-        """Read a recipe by its path, or by the name of a bundled one; ``changes`` replace its fields.
+        """Read a recipe by its path, or by the name of a bundled one; ``changes`` replace fields of it and its tables.
 
         Raises:
             BadInput: there is none, it is no TOML, or a value can't be used; names every such value, one a line.
         """
         try:
-            return cls.model_validate(tomllib.loads(_text(name)) | dict(changes or {}))
+            return cls.model_validate(_changed(tomllib.loads(_text(name)), changes or {}))
         except ValidationError as error:
             raise BadInput("\n".join(f"{name}: {line}" for line in _problems(error))) from error
         except ValueError as error:
@@ -231,6 +231,11 @@ def bundled_recipes() -> tuple[str, ...]:
     """The names of the recipes that come with sandmle."""
     folder = files("sandmle.rl").joinpath("configs", "rllm")
     return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
+
+
+def _changed(plain: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
+    tables = {name: {**plain.get(name, {}), **value} for name, value in changes.items() if isinstance(value, Mapping)}
+    return {**plain, **changes, **tables}
 
 
 def _text(name: str) -> str:

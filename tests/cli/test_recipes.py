@@ -19,9 +19,14 @@ def sandmle(*arguments: object) -> int:
 
 @pytest.mark.parametrize("name", ["qwen3-8b", "qwen3-14b", "qwen3-30b-a3b"])
 def test_a_dry_run_prints_arguments_and_memory(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert sandmle("train", name, "--dry-run", "--recipe", "sft+rl", "--out", "there") == 0
+    assert sandmle("train", name, "--dry-run", "--recipe", "sft+rl", "--out", "there", "--updates", 5) == 0
     lines = capsys.readouterr().out.splitlines()
-    assert {"rllm.rollout.n=4", "trainer.default_local_dir=there/grpo", "data.max_length=40960"} <= set(lines)
+    assert {
+        "rllm.rollout.n=4",
+        "rllm.trainer.total_batches=5",
+        "trainer.default_local_dir=there/grpo",
+        "data.max_length=40960",
+    } <= set(lines)
     assert all(line.startswith("#") or line.count("=") >= 1 for line in lines)
     assert sum(line.startswith("#   update") for line in lines) == 2
 
@@ -53,5 +58,7 @@ def test_a_recipe_is_not_started_and_an_embedded_config_is_printed(capsys: pytes
     assert "--dry-run" in capsys.readouterr().err
     assert sandmle("train", "tiny-cpu", "--dry-run") == 0
     assert json.loads(capsys.readouterr().out)["grpo"]["updates"] == 10
+    assert sandmle("train", "tiny-cpu", "--recipe", "sandmle") == 2
+    assert "--recipe: tiny-cpu is no recipe" in capsys.readouterr().err
     assert sandmle("train", "tiny-cpu") == 2
     assert "--out: give the training's folder" in capsys.readouterr().err

@@ -46,10 +46,12 @@ def train_command(
     from sandmle.rl.trainer import TrainSettings
 
     if is_recipe(config):
-        changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe}
+        changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
         run_recipe(config, {k: v for k, v in changes.items() if v is not None}, dry_run=dry_run, as_json=as_json)
         return
     settings = TrainSettings.load(config)
+    if recipe is not None:
+        raise BadInput(f"--recipe: {config} is no recipe for rLLM")
     if dry_run:
         typer.echo(settings.model_dump_json(indent=2))
         return
