@@ -87,7 +87,7 @@ class DryRun:
         versions = pinned_versions()
         head = (
             f"# {self.recipe.model}, recipe {self.recipe.recipe}, from {self.recipe.weights};"
-            f" rLLM {versions['rllm']} at {versions['commit'][:8]}, verl {versions['verl']}"
+            f" rLLM {versions['rllm']} at {versions['commit'][:8]}, verl {versions['verl']}, vLLM {versions['vllm']}"
         )
         return "\n".join([head, f"# {_tasks(self.recipe)}", *(line for stage in self.stages for line in stage.lines())])
 

@@ -17,6 +17,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -54,9 +55,14 @@ def collect(rllm: Path, verl: Path) -> dict[str, Any]:
             raise BadInput(
                 f"{folder}: no such folder; give a checkout of rLLM and the folder that holds the package verl"
             )
+    project = tomllib.loads((rllm / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    version = (verl / "verl" / "version" / "version").read_text(encoding="utf-8").strip()
+    if version != (wanted := _pinned(project, "verl")):
+        raise BadInput(f"{verl}: verl {version}, but this rLLM pins {wanted}")
     return {
-        "rllm": {"version": _project_version(rllm), "commit": _commit(rllm)},
-        "verl": {"version": (verl / "verl" / "version" / "version").read_text().strip()},
+        "rllm": {"version": project["version"], "commit": _commit(rllm)},
+        "verl": {"version": version},
+        "vllm": {"version": _pinned(project, "vllm")},
         "shared": _shared_keys(rllm / "rllm" / "trainer" / "verl" / "utils.py"),
         "grpo": _keys(_composed(ours, "unified", theirs), verl),
         "sft": _with_added(
@@ -172,10 +178,10 @@ def _shared_keys(source: Path) -> dict[str, str]:
     return dict(sorted(pairs))
 
 
-def _project_version(checkout: Path) -> str:
-    import tomllib
-
-    return str(tomllib.loads((checkout / "pyproject.toml").read_text(encoding="utf-8"))["project"]["version"])
+def _pinned(project: Mapping[str, Any], name: str) -> str | None:
+    """The version of a package that rLLM's extra ``verl`` asks for."""
+    needs = project.get("optional-dependencies", {}).get("verl", ())
+    return next((need.removeprefix(f"{name}==") for need in needs if need.startswith(f"{name}==")), None)
 
 
 def _commit(checkout: Path) -> str:

@@ -147,9 +147,10 @@ def known_keys(stage: Stage) -> KnownKeys:
 
 
 def pinned_versions() -> dict[str, str]:
-    """``rllm``, its ``commit``, and ``verl``."""
+    """Of ``rllm``, ``verl`` and ``vllm``; and rLLM's ``commit``."""
     known = _known()
-    return {"rllm": known["rllm"]["version"], "commit": known["rllm"]["commit"], "verl": known["verl"]["version"]}
+    versions = {name: str(known[name]["version"]) for name in ("rllm", "verl", "vllm")}
+    return {**versions, "commit": known["rllm"]["commit"]}
 
 
 @cache

@@ -38,8 +38,13 @@ def test_wrong_folders_and_a_missing_hydra_are_told(tmp_path, capsys, monkeypatc
     assert "give a checkout of rLLM" in capsys.readouterr().err
     for folder in ("rllm/trainer/config", "rllm/trainer/verl", "verl/trainer/config", "verl/version"):
         (tmp_path / folder).mkdir(parents=True)
-    (tmp_path / "pyproject.toml").write_text("[project]\nversion = '1'\n")
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nversion = '1'\noptional-dependencies.verl = ['torch', 'verl==3']\n"
+    )
     (tmp_path / "verl/version/version").write_text("2\n")
+    assert main(arguments) == 2
+    assert "verl 2, but this rLLM pins 3" in capsys.readouterr().err
+    (tmp_path / "verl/version/version").write_text("3\n")
     (tmp_path / "rllm/trainer/verl/utils.py").write_text("_SHARED_KEYS: list = []\n")
     monkeypatch.setattr("sandmle.rl.rllm.keys._commit", lambda checkout: "0" * 40)
     monkeypatch.setitem(sys.modules, "hydra", None)
