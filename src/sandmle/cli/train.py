@@ -13,8 +13,12 @@ __all__ = ["serve_command", "train_command"]
 
 
 def train_command(
-    config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The training's folder; resumed where unfinished.")],
+    config: Annotated[
+        str, typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config or recipe.")
+    ],
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="The training's folder; resumed where unfinished.")
+    ] = None,
     tasks: Annotated[
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
     ] = None,
@@ -23,13 +27,32 @@ def train_command(
     allow_unisolated: Annotated[
         bool, typer.Option("--allow-unisolated", help="Run the policy's code even where nothing shuts it in.")
     ] = False,
+    recipe: Annotated[
+        str | None, typer.Option("--recipe", metavar="NAME", help="Of a recipe for rLLM: seed-sft, sandmle or sft+rl.")
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print and check the whole configuration, on a machine without GPU.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
 ) -> None:
     """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
+    from sandmle.cli._recipes import is_recipe, run_recipe
     from sandmle.cli._train_progress import train_progress
     from sandmle.errors import BadInput
     from sandmle.rl.trainer import TrainSettings
 
+    if is_recipe(config):
+        changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
+        run_recipe(config, {k: v for k, v in changes.items() if v is not None}, dry_run=dry_run, as_json=as_json)
+        return
     settings = TrainSettings.load(config)
+    if recipe is not None:
+        raise BadInput(f"--recipe: {config} is no recipe for rLLM")
+    if dry_run:
+        typer.echo(settings.model_dump_json(indent=2))
+        return
+    if out is None:
+        raise BadInput("--out: give the training's folder")
     from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
 
     given: dict[str, object] = {name: value for name, value in (("tasks", tasks), ("seed", seed)) if value is not None}

@@ -1,0 +1,14 @@
+"""Training with rLLM and verl: recipes, the configuration they compose to, and what is checked before a GPU is rented.
+
+    recipe (TOML) ─▶ stages ─▶ overrides, key=value ─▶ effective configuration ─▶ checks, memory
+
+Vocabulary:
+    recipe      what we say: a model, tasks, how episodes are played, what is learnt, on which machines
+    stage       one training of a recipe: ``sft`` (verl's SFT trainer) or ``grpo`` (rLLM's unified trainer on verl)
+    key         a dotted path of their configuration, such as ``actor_rollout_ref.actor.optim.lr``
+    override    a key and the value that replaces its default
+    effective   said of a configuration: defaults, overrides, and what rLLM copies between its keys and verl's
+    shared key  one of verl's that rLLM overwrites with its own of the same meaning
+
+Nothing in here imports rLLM or verl; ``keys.py`` wrote the keys of the pinned versions to ``known_keys.json``.
+"""
