@@ -35,7 +35,10 @@ class Estimate(Record):
 
 
 class RepeatStats(Record):
-    """Mean over repeats of the repeat's own mean; ``sem`` is its standard error (ddof 1), None for one repeat."""
+    """Mean over full repeats of the repeat's own mean; ``sem`` is its standard error (ddof 1), None for one repeat.
+
+    A repeat is full once every task of the run has a counted episode in it.
+    """
 
     repeats: int
     mean: float
