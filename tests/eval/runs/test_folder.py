@@ -212,6 +212,11 @@ def test_the_tokens_of_all_episodes_are_counted_also_after_a_resumption(tmp_path
         assert writer.tokens == 20
     with open_run(tmp_path, record()) as writer:
         assert writer.tokens == 20
+        added = writer.add(episode("e2", repeat=1), None, discarded=Usage(prompt_tokens=4, completion_tokens=1))
+        assert (added.timing.prompt_tokens, added.timing.completion_tokens) == (11, 4)
+        assert writer.tokens == 35
+    with open_run(tmp_path, record()) as writer:
+        assert writer.tokens == 35
 
 
 def test_a_run_of_an_older_sandmle_is_read(tmp_path):
