@@ -62,8 +62,10 @@ class RunWriter:
     ) -> EpisodeSummary:
         """Store a finished episode: transcript, submission and journal first, then the line; synced when this returns.
 
+        Nothing stays of an earlier one with its id.
+
         Args:
-            episode: counts instead of an earlier one with its id.
+            episode: with its turns.
             submission: what was graded.
             journal: JSON, see ``EpisodeResult``.
             discarded: tokens that were spent on it beside those of its turns.
@@ -74,15 +76,21 @@ class RunWriter:
         summary = summarize_episode(episode, discarded)
         with disk_errors(self.folder):
             write_text(self.folder / "transcripts" / f"{episode.id}.json", episode.to_text())
-            if submission is not None:
-                write_bytes(self.folder / "submissions" / f"{episode.id}.csv", submission)
-            if journal:
-                write_text(self.folder / "journals" / f"{episode.id}.json", journal)
+            _settle(self.folder / "submissions" / f"{episode.id}.csv", submission)
+            _settle(self.folder / "journals" / f"{episode.id}.json", journal.encode() or None)
             _append(self._lines, summary.model_dump_json().encode() + b"\n")
         self.tokens += summary.timing.tokens
         if summary.status not in RUN_AGAIN:
             self._done[summary.id] = summary
         return summary
+
+
+def _settle(path: Path, data: bytes | None) -> None:
+    """Make ``path`` hold ``data``, or not exist where there is none."""
+    if data is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_bytes(path, data)
 
 
 def _append(stream: FileIO, line: bytes) -> None:
@@ -153,10 +161,10 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
     with ExitStack() as stack:
         with disk_errors(folder):
             stack.enter_context(folder_lock(folder))
+            _drop_leftovers(folder)
             record = _settle_record(folder, asked)
             for name in ("transcripts", "submissions"):
                 (folder / name).mkdir(exist_ok=True)
-                _drop_leftovers(folder / name)
             path = folder / "episodes.jsonl"
             stored, whole = _read_lines(path)
             lines = stack.enter_context(FileIO(path, "a"))
@@ -192,5 +200,7 @@ def _settle_record(folder: Path, asked: RunRecord) -> RunRecord:
 
 def _drop_leftovers(folder: Path) -> None:
     """Remove temporary files that a killed process left."""
-    for path in folder.glob(".*"):
-        path.unlink()
+    for pattern in (".run.json.*", "transcripts/.*", "submissions/.*", "journals/.*"):
+        for path in folder.glob(pattern):
+            if path.is_file():
+                path.unlink()

@@ -83,6 +83,35 @@ def test_the_transcript_is_on_disk_before_the_line(tmp_path, monkeypatch):
     assert read_run(tmp_path).episodes == ()
 
 
+def test_an_episode_that_is_run_again_leaves_nothing_of_the_first_try(tmp_path, monkeypatch):
+    def killed(stream, line):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder_module, "_append", killed)
+    with pytest.raises(KeyboardInterrupt), open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), b"id,y\n1,2\n", '{"nodes": []}')
+    files = [tmp_path / "submissions" / "e1.csv", tmp_path / "journals" / "e1.json"]
+    assert all(path.exists() for path in files)
+    monkeypatch.undo()
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), None)
+    assert not any(path.exists() for path in files)
+
+
+def test_temporary_files_of_a_killed_process_go_and_folders_of_others_stay(tmp_path):
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), b"id,y\n1,2\n", '{"nodes": []}')
+    names = (".run.json.x1", "transcripts/.e1.json.x1", "submissions/.e1.csv.x1", "journals/.e1.json.x1")
+    for name in names:
+        (tmp_path / name).write_text("half")
+    mine = tmp_path / "submissions" / ".ipynb_checkpoints"
+    mine.mkdir()
+    with open_run(tmp_path, record()) as writer:
+        assert set(writer.done) == {"e1"}
+    assert not any((tmp_path / name).exists() for name in names)
+    assert mine.is_dir()
+
+
 @pytest.mark.parametrize("cut", [1, 2, 40])
 def test_a_cut_off_last_line_is_ignored_and_repaired_on_resume(tmp_path, cut):
     with open_run(tmp_path, record()) as writer:
