@@ -157,9 +157,9 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
             is writing to it.
         EnvironmentProblem: the folder can't be written to.
     """
-    _refuse_foreign(folder)
     with ExitStack() as stack:
         with disk_errors(folder):
+            _refuse_foreign(folder)
             stack.enter_context(folder_lock(folder))
             _drop_leftovers(folder)
             record = _settle_record(folder, asked)

@@ -273,6 +273,13 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
+def test_a_folder_below_a_file_is_refused(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    for out in (tmp_path / "notes", tmp_path / "notes" / "run"):
+        with pytest.raises(BadInput, match=r"not a folder|can't write there"), open_run(out, record()):
+            pass
+
+
 def test_reading_what_is_no_run_is_bad_input(tmp_path):
     with pytest.raises(BadInput, match="no such run folder"):
         read_run(tmp_path / "nowhere")
