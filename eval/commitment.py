@@ -165,7 +165,7 @@ def write_commitment(commitment: Commitment, out: Path, secret: Secret, secret_o
     for path in (out, secret_out):
         if path.exists():
             raise BadInput(f"{path} is already there; a commitment is never written over: choose another name")
-    with disk_errors(secret_out.parent), disk_errors(out.parent):
+    with disk_errors(secret_out), disk_errors(out):
         secret_out.parent.mkdir(parents=True, exist_ok=True)
         handle = os.open(secret_out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(handle, "w", encoding="utf-8") as stream:

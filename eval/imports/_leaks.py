@@ -24,7 +24,7 @@ def find_leak(bundle: Bundle, found: Recognised) -> str:
     """Which public file holds the answers, and how; empty if none does.
 
     A table does if it has ``MIN_ROWS`` test rows or more and one of its columns holds the truth of ``MIN_AGREEMENT`` of
-    them; a truth of one value proves nothing.
+    them, and of those whose truth is not the most common value; a truth of one value proves nothing.
 
     Raises:
         Refused: a table can't be read.
@@ -42,19 +42,30 @@ def find_leak(bundle: Bundle, found: Recognised) -> str:
 
 
 def _telling(table: pd.DataFrame, row_id: str, truth: pd.Series) -> str:
-    """The column of a table that holds the truth; empty if none does."""
+    """The column of a table that holds the truth, by the rows' ids or in their order; empty if none does."""
+    found = ""
     if row_id in table:
-        table = table.drop_duplicates(row_id).set_index(row_id)
-    elif len(table) == len(truth):
-        table = table.set_index(truth.index)
-    else:
-        return ""
+        ids, known = table[row_id].map(_plain), truth.index.map(_plain)
+        if not known.is_unique:
+            ids, known = table[row_id], truth.index
+        found = _holder(table[~ids.duplicated()].set_index(ids[~ids.duplicated()]), truth.set_axis(known))
+    if not found and len(table) == len(truth):
+        found = _holder(table.set_index(truth.index), truth)
+    return found
+
+
+def _holder(table: pd.DataFrame, truth: pd.Series) -> str:
+    """The column that agrees with the truth where both have a row; also where it is not the most common value."""
     shared = table.index.intersection(truth.index)
     wanted = truth.loc[shared].map(_plain)
     if len(shared) < MIN_ROWS or wanted.nunique() < 2:
         return ""
-    shares = {str(name): float((table[name].loc[shared].map(_plain) == wanted).mean()) for name in table}
-    return next((name for name, share in shares.items() if share >= MIN_AGREEMENT), "")
+    rare = wanted != wanted.mode()[0]
+    for name, column in table.items():
+        agrees = column.loc[shared].map(_plain) == wanted
+        if min(agrees.mean(), agrees[rare].mean()) >= MIN_AGREEMENT:
+            return str(name)
+    return ""
 
 
 def _plain(cell: str) -> str:

@@ -59,9 +59,23 @@ def read_table(path: Path, separator: str = ",") -> pd.DataFrame:
             width = len(next(csv.reader(stream, delimiter=separator), []))
         if width > MAX_COLUMNS:
             raise Refused(f"{path.name} has more than {MAX_COLUMNS} columns")
-        return pd.read_csv(path, dtype=str, keep_default_na=False, sep=separator)
+        return _unshifted(pd.read_csv(path, dtype=str, keep_default_na=False, sep=separator))
     except (ValueError, csv.Error) as error:
         raise Refused(f"{path.name} is no CSV file: {error}") from error
+
+
+def _unshifted(table: pd.DataFrame) -> pd.DataFrame:
+    """Every cell below its own name: of rows longer than the header pandas makes the first columns an index.
+
+    Columns that have no name and no content, as after a comma at the end of each row, go.
+    """
+    if isinstance(table.index, pd.RangeIndex):
+        return table
+    named = len(table.columns)
+    flat = table.reset_index()
+    flat.columns = pd.Index([*table.columns, *(f"column {n + 1} without a name" for n in range(named, flat.shape[1]))])
+    empty = [name for name in flat.columns[named:] if not flat[name].str.strip().any()]
+    return flat.drop(columns=empty)
 
 
 def read_tables(public: Path, answers: Path) -> Tables:

@@ -20,6 +20,7 @@ class Cell:
     """The episodes of one scaffold and policy in one run, in a fixed order.
 
     Attributes:
+        tasks: ids of the run's tasks.
         scales: of the tasks whose Bayes score is known, by task hash.
         ranked: hashes of the run's tasks with leaderboards.
         price: of the policy's tokens, None where it is not known.
@@ -30,6 +31,7 @@ class Cell:
     policy: str
     expected: int
     episodes: tuple[EpisodeSummary, ...]
+    tasks: frozenset[str] = frozenset()
     scales: Mapping[str, Scale] = field(default_factory=dict)
     ranked: frozenset[str] = frozenset()
     price: Price | None = None
@@ -38,6 +40,14 @@ class Cell:
     def counted(self) -> list[EpisodeSummary]:
         """The unmasked episodes."""
         return [episode for episode in self.episodes if not episode.masked]
+
+    @property
+    def in_full_repeats(self) -> list[EpisodeSummary]:
+        """The counted episodes of the repeats in which every task has one."""
+        played: dict[int, set[str]] = defaultdict(set)
+        for episode in self.counted:
+            played[episode.repeat].add(episode.task_id)
+        return [episode for episode in self.counted if played[episode.repeat] >= self.tasks]
 
     @property
     def privileged(self) -> bool:
@@ -97,14 +107,14 @@ def scales_of(runs: Sequence[Run]) -> dict[str, Scale]:
 
 def rows_of(run: Run, label: str, scales: Mapping[str, Scale]) -> list[Cell]:
     """The rows of a run: scaffolds x policies."""
-    record, settings = run.record, run.record.settings
-    expected = len(record.tasks) * settings.repeats
+    record, settings, prices = run.record, run.record.settings, run.record.prices
+    tasks, expected = frozenset(record.tasks), len(record.tasks) * settings.repeats
     ranked = frozenset(record.tasks[name] for name in record.ranked)
     groups: dict[tuple[str, str], list[EpisodeSummary]] = defaultdict(list)
     for episode in run.episodes:
         groups[episode.scaffold, episode.policy].append(episode)
     return [
-        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]), scales, ranked, record.prices.get(model))
+        Cell(label, scaffold, model, expected, tuple(groups[scaffold, model]), tasks, scales, ranked, prices.get(model))
         for scaffold in settings.scaffolds
         for model in settings.models
     ]

@@ -12,11 +12,13 @@ can be 0 or negative, and moves when a metric is shifted. Here the ratio is that
 which no change of sign, direction, scale or origin of a metric moves. For the unit see ``_scores``: it is the way from
 dummy to Bayes, or from median to gold. 1 says that every episode equals the best of the task, 0 that all are a whole
 unit behind. The best is the best valid submission of any episode of the report's measured rows; policies that were
-handed the hidden rule have no profile. The AUP is relative: more rows, another AUP.
+handed the hidden rule have no profile. Only tasks count that two measured rows or more have played: on any other a row
+is its own best. The AUP is relative: more rows, another AUP.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 import numpy as np
@@ -30,22 +32,21 @@ __all__ = ["area", "gaps_to_best", "profile"]
 def gaps_to_best(cells: Sequence[Cell]) -> list[Groups]:
     """For each cell, the gaps of its counted episodes by task hash; empty for privileged cells.
 
-    Empty for all where fewer than two cells have been measured: there is nothing to compare.
+    Only of tasks that two measured cells or more have played: elsewhere there is nothing to compare.
     """
-    measured = [cell for cell in cells if cell.counted and not cell.privileged]
-    if len(measured) < 2:
-        return [{} for _ in cells]
-    best: dict[str, float] = {}
-    for cell in measured:
-        for name, places in _places(cell).items():
-            best[name] = max(best.get(name, -np.inf), *places)
-    return [{} if cell.privileged else _behind(_places(cell), best) for cell in cells]
+    placed = [{} if cell.privileged else _places(cell) for cell in cells]
+    played = Counter(name for places in placed for name in places)
+    best = {
+        name: max(max(places[name]) for places in placed if name in places) for name, rows in played.items() if rows > 1
+    }
+    return [_behind(places, best) for places in placed]
 
 
 def _behind(places: Groups, best: dict[str, float]) -> Groups:
     return {
         name: [best[name] - place if np.isfinite(place) else np.inf for place in found]
         for name, found in places.items()
+        if name in best
     }
 
 

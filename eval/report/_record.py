@@ -35,7 +35,10 @@ class Estimate(Record):
 
 
 class RepeatStats(Record):
-    """Mean over repeats of the repeat's own mean; ``sem`` is its standard error (ddof 1), None for one repeat."""
+    """Mean over full repeats of the repeat's own mean; ``sem`` is its standard error (ddof 1), None for one repeat.
+
+    A repeat is full once every task of the run has a counted episode in it.
+    """
 
     repeats: int
     mean: float
@@ -61,7 +64,8 @@ class Scores(Record):
         headroom: mean share of the way from dummy to Bayes, over tasks whose Bayes score is known.
         human_rank: mean HumanRank, over tasks with leaderboards.
         overfit_gap: mean of Public less Private score of the submission that counts, in the task's unit, in [-1, 1].
-        aup: area under the performance profile, relative to the best of the report's rows; None for a single row.
+        aup: area under the performance profile, relative to the best of the report's rows; None where no
+            other row has played a task of it.
         profile: share of episodes within 0, 0.05, ... 1 units of the best score; empty where there is no ``aup``.
     """
 

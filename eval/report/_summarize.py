@@ -91,8 +91,8 @@ def _row(cell: Cell, scores: Scores) -> Row:
         gold=_mean(medal == "gold" for medal in medals),
         any_medal=_mean(medal is not None for medal in medals),
         reward=clustered_mean(cell.rewards),
-        reward_by_repeat=_by_repeat(counted, reward_of),
-        any_medal_by_repeat=_by_repeat(filter(tiered, counted), won_medal),
+        reward_by_repeat=_by_repeat(cell.in_full_repeats, reward_of),
+        any_medal_by_repeat=_by_repeat(filter(tiered, cell.in_full_repeats), won_medal),
         format_ok=_mean(episode.format_ok / episode.turns if episode.turns else 0.0 for episode in counted),
         turns=_mean(episode.turns for episode in counted),
         overflow=_mean(episode.pruned > 0 or episode.status is EpisodeStatus.TOKEN_BUDGET for episode in counted),
@@ -155,9 +155,9 @@ def _reference(cells: Sequence[Cell]) -> Cell | None:
     return next(iter(dummies or ranked), None)
 
 
-def _by_repeat(counted: Iterable[EpisodeSummary], value: Callable[[EpisodeSummary], float]) -> RepeatStats | None:
+def _by_repeat(episodes: Iterable[EpisodeSummary], value: Callable[[EpisodeSummary], float]) -> RepeatStats | None:
     groups: dict[int, list[float]] = defaultdict(list)
-    for episode in counted:
+    for episode in episodes:
         groups[episode.repeat].append(value(episode))
     return over_repeats(groups)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sandmle.agents.chat import Policy
 from sandmle.agents.session import AgentSession
@@ -13,7 +13,7 @@ from sandmle.graphs.scaffold import Budget, Outcome, Scaffold
 from sandmle.rl.rewards import RewardWeights, score_episode
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
-from sandmle.trajectory import MASKED_STATUSES, Episode, EpisodeStatus, Protocol, Turn
+from sandmle.trajectory import MASKED_STATUSES, Episode, EpisodeStatus, Protocol, Turn, Usage
 
 __all__ = ["TRIES", "EpisodePlan", "EpisodeResult", "run_episode"]
 
@@ -49,11 +49,13 @@ class EpisodeResult:
     Attributes:
         submission: the bytes that were graded, None where there were none.
         journal: the scaffold's own record as JSON, empty where it keeps none.
+        discarded: tokens of earlier tries that failed for reasons of infrastructure; their turns are not kept.
     """
 
     episode: Episode
     submission: bytes | None
     journal: str = ""
+    discarded: Usage = field(default_factory=Usage)
 
 
 @dataclass(frozen=True)
@@ -72,12 +74,15 @@ async def run_episode(plan: EpisodePlan, policy: Policy, backend: SandboxBackend
         BadInput: the user must change something: the task is broken, the model's name unknown.
         EnvironmentProblem: the same for the machine or the endpoint.
     """
+    discarded = Usage()
     for number in range(1, TRIES + 1):
         played = await _play(plan, policy, backend)
         if played.outcome.status is not EpisodeStatus.INFRA_ERROR:
             break
         _log.info("episode %s, try %d of %d: %s", plan.id, number, TRIES, played.outcome.reason)
-    return _result(plan, policy, played)
+        if number < TRIES:
+            discarded = sum((turn.usage for turn in played.outcome.turns), start=discarded)
+    return _result(plan, policy, played, discarded)
 
 
 async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _Try:
@@ -98,7 +103,7 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
     return _Try(outcome, session, time.monotonic() - started)
 
 
-def _result(plan: EpisodePlan, policy: Policy, played: _Try) -> EpisodeResult:
+def _result(plan: EpisodePlan, policy: Policy, played: _Try, discarded: Usage) -> EpisodeResult:
     outcome, session = played.outcome, played.session
     counts = session is not None and outcome.status not in MASKED_STATUSES
     grade = session.submissions.grade() if session and counts else None
@@ -123,4 +128,4 @@ def _result(plan: EpisodePlan, policy: Policy, played: _Try) -> EpisodeResult:
         leaked=session is not None and session.leaked,
         wall_s=played.wall_s,
     )
-    return EpisodeResult(episode, selected.data if selected else None, outcome.journal)
+    return EpisodeResult(episode, selected.data if selected else None, outcome.journal, discarded)

@@ -61,7 +61,8 @@ class RunLimits:
     """What a whole run may use. At a limit it lets running episodes finish, and stops; with a larger one it goes on.
 
     Attributes:
-        tokens: of prompts and replies of all episodes in the run's folder; None for no limit, as for ``seconds``.
+        tokens: of prompts and replies of all episodes in the run's folder, those of failed tries included; None for no
+            limit, as for ``seconds``.
         seconds: of this one command.
     """
 
@@ -206,7 +207,8 @@ async def _work_off(
                 return
             plan, model = missing.popleft()
             result = await run_episode(plan, policies.make(model, plan.task, plan.repeat), backend)
-            emit(EpisodeFinished(writer.add(result.episode, result.submission, result.journal)))
+            summary = writer.add(result.episode, result.submission, result.journal, discarded=result.discarded)
+            emit(EpisodeFinished(summary))
 
     try:
         async with asyncio.TaskGroup() as group:

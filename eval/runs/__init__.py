@@ -3,7 +3,8 @@
     RUN/run.json                    RunRecord: settings, versions, the hash of every task; never a key
     RUN/episodes.jsonl              one EpisodeSummary a line, fsynced, one writer
     RUN/transcripts/<episode>.json  the whole Episode with its turns, written before its line
-    RUN/submissions/<episode>.csv   the submission that was graded
+    RUN/submissions/<episode>.csv   the submission that was graded, where there is one
+    RUN/journals/<episode>.json     the scaffold's own record, where it keeps one
 
 An episode counts as finished once its line is in ``episodes.jsonl``. The last line of an id wins, and a last line that
 was cut off by a crash counts for nothing.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from io import FileIO
@@ -13,10 +13,10 @@ from pydantic import ValidationError
 
 from sandmle.errors import BadInput
 from sandmle.eval.runs._record import RunRecord
-from sandmle.eval.runs._summary import EpisodeSummary, summarize_episode
+from sandmle.eval.runs._summary import NONE_SPENT, EpisodeSummary, summarize_episode
 from sandmle.files import disk_errors, folder_lock, write_bytes, write_text
 from sandmle.record import first_problem
-from sandmle.trajectory import Episode, EpisodeStatus
+from sandmle.trajectory import Episode, EpisodeStatus, Usage
 
 __all__ = ["RUN_AGAIN", "Run", "RunWriter", "open_run", "read_run"]
 
@@ -42,39 +42,55 @@ class RunWriter:
 
     Attributes:
         record: what ``run.json`` holds.
-        tokens: of all episodes in the folder.
+        tokens: of all episodes in the folder, those that were run again included.
     """
 
-    def __init__(self, folder: Path, record: RunRecord, latest: dict[str, EpisodeSummary], lines: FileIO) -> None:
+    def __init__(self, folder: Path, record: RunRecord, stored: Sequence[EpisodeSummary], lines: FileIO) -> None:
         self.folder = folder
         self.record = record
-        self._done = {name: summary for name, summary in latest.items() if summary.status not in RUN_AGAIN}
+        self._done = {name: summary for name, summary in _latest(stored).items() if summary.status not in RUN_AGAIN}
         self._lines = lines
-        self.tokens = sum(summary.timing.tokens for summary in latest.values())
+        self.tokens = sum(summary.timing.tokens for summary in stored)
 
     @property
     def done(self) -> dict[str, EpisodeSummary]:
         """The episodes that need not run again, by id."""
         return dict(self._done)
 
-    def add(self, episode: Episode, submission: bytes | None, journal: str = "") -> EpisodeSummary:
+    def add(
+        self, episode: Episode, submission: bytes | None, journal: str = "", *, discarded: Usage = NONE_SPENT
+    ) -> EpisodeSummary:
         """Store a finished episode: transcript, submission and journal first, then the line; synced when this returns.
+
+        Nothing stays of an earlier one with its id.
+
+        Args:
+            episode: with its turns.
+            submission: what was graded.
+            journal: JSON, see ``EpisodeResult``.
+            discarded: tokens that were spent on it beside those of its turns.
 
         Raises:
             EnvironmentProblem: the disk is full.
         """
-        summary = summarize_episode(episode)
+        summary = summarize_episode(episode, discarded)
         with disk_errors(self.folder):
             write_text(self.folder / "transcripts" / f"{episode.id}.json", episode.to_text())
-            if submission is not None:
-                write_bytes(self.folder / "submissions" / f"{episode.id}.csv", submission)
-            if journal:
-                write_text(self.folder / "journals" / f"{episode.id}.json", journal)
+            _settle(self.folder / "submissions" / f"{episode.id}.csv", submission)
+            _settle(self.folder / "journals" / f"{episode.id}.json", journal.encode() or None)
             _append(self._lines, summary.model_dump_json().encode() + b"\n")
         self.tokens += summary.timing.tokens
         if summary.status not in RUN_AGAIN:
             self._done[summary.id] = summary
         return summary
+
+
+def _settle(path: Path, data: bytes | None) -> None:
+    """Make ``path`` hold ``data``, or not exist where there is none."""
+    if data is None:
+        path.unlink(missing_ok=True)
+    else:
+        write_bytes(path, data)
 
 
 def _append(stream: FileIO, line: bytes) -> None:
@@ -100,18 +116,23 @@ def read_run(folder: Path | str) -> Run:
     if not root.is_dir():
         raise BadInput(f"{root}: no such run folder")
     record = RunRecord.read(root / "run.json")
-    latest, _ = _read_lines(root / "episodes.jsonl")
-    return Run(root, record, tuple(sorted(latest.values(), key=_order)))
+    stored, _ = _read_lines(root / "episodes.jsonl")
+    return Run(root, record, tuple(sorted(_latest(stored).values(), key=_order)))
 
 
 def _order(summary: EpisodeSummary) -> tuple[str, str, str, int]:
     return summary.scaffold, summary.policy, summary.task_id, summary.repeat
 
 
-def _read_lines(path: Path) -> tuple[dict[str, EpisodeSummary], int]:
-    """The last summary of each id, and how many bytes of the file are whole lines."""
+def _latest(stored: Sequence[EpisodeSummary]) -> dict[str, EpisodeSummary]:
+    """The last summary of each id."""
+    return {summary.id: summary for summary in stored}
+
+
+def _read_lines(path: Path) -> tuple[list[EpisodeSummary], int]:
+    """The summaries, and how many bytes of the file are whole lines."""
     data = path.read_bytes() if path.exists() else b""
-    latest: dict[str, EpisodeSummary] = {}
+    stored: list[EpisodeSummary] = []
     whole = 0
     for number, line in enumerate(data.splitlines(keepends=True), start=1):
         try:
@@ -122,9 +143,9 @@ def _read_lines(path: Path) -> tuple[dict[str, EpisodeSummary], int]:
             if whole + len(line) == len(data):
                 break
             raise BadInput(f"{path}, line {number}: {first_problem(error)}") from error
-        latest[summary.id] = summary
+        stored.append(summary)
         whole += len(line)
-    return latest, whole
+    return stored, whole
 
 
 @contextmanager
@@ -136,19 +157,19 @@ def open_run(folder: Path, asked: RunRecord) -> Iterator[RunWriter]:
             is writing to it.
         EnvironmentProblem: the folder can't be written to.
     """
-    _refuse_foreign(folder)
     with ExitStack() as stack:
         with disk_errors(folder):
+            _refuse_foreign(folder)
             stack.enter_context(folder_lock(folder))
+            _drop_leftovers(folder)
             record = _settle_record(folder, asked)
             for name in ("transcripts", "submissions"):
                 (folder / name).mkdir(exist_ok=True)
-                _drop_leftovers(folder / name)
             path = folder / "episodes.jsonl"
-            latest, whole = _read_lines(path)
+            stored, whole = _read_lines(path)
             lines = stack.enter_context(FileIO(path, "a"))
             os.ftruncate(lines.fileno(), whole)
-        yield RunWriter(folder, record, latest, lines)
+        yield RunWriter(folder, record, stored, lines)
 
 
 def _refuse_foreign(folder: Path) -> None:
@@ -179,5 +200,7 @@ def _settle_record(folder: Path, asked: RunRecord) -> RunRecord:
 
 def _drop_leftovers(folder: Path) -> None:
     """Remove temporary files that a killed process left."""
-    for path in folder.glob(".*"):
-        path.unlink()
+    for pattern in (".run.json.*", "transcripts/.*", "submissions/.*", "journals/.*"):
+        for path in folder.glob(pattern):
+            if path.is_file():
+                path.unlink()

@@ -20,8 +20,9 @@ from sandmle.trajectory import (
     Usage,
 )
 
-__all__ = ["EpisodeSummary", "Timing", "summarize_episode"]
+__all__ = ["NONE_SPENT", "EpisodeSummary", "Timing", "summarize_episode"]
 
+NONE_SPENT = Usage()
 Count = Annotated[int, Field(ge=0)]
 Seconds = Annotated[float, Field(ge=0)]
 
@@ -34,6 +35,7 @@ class Timing(Record):
         model_s: inside model calls.
         code_s: CPU of the agent's code.
         overhead_s: wall time of the steps that was not CPU of the agent's code (never below 0 a step).
+        prompt_tokens: those of tries that failed for reasons of infrastructure included; so ``completion_tokens``.
     """
 
     wall_s: Seconds = 0.0
@@ -91,8 +93,9 @@ class EpisodeSummary(VersionedRecord):
         return self.status in MASKED_STATUSES
 
 
-def summarize_episode(episode: Episode) -> EpisodeSummary:
-    """The summary of ``episode``: its turns reduced to counts and times."""
+def summarize_episode(episode: Episode, discarded: Usage = NONE_SPENT) -> EpisodeSummary:
+    """The summary of ``episode``: its turns reduced to counts and times; ``discarded`` tokens were spent beside it."""
+    spent = sum((turn.usage for turn in episode.turns), start=discarded)
     steps = [turn.step for turn in episode.turns if turn.step is not None]
     shared = {name: getattr(episode, name) for name in EpisodeSummary.model_fields if name in _SHARED}
     return EpisodeSummary(
@@ -107,8 +110,8 @@ def summarize_episode(episode: Episode) -> EpisodeSummary:
             model_s=sum(turn.model_s for turn in episode.turns),
             code_s=sum(step.cpu_s for step in steps),
             overhead_s=sum(max(step.wall_s - step.cpu_s, 0.0) for step in steps),
-            prompt_tokens=sum(turn.usage.prompt_tokens for turn in episode.turns),
-            completion_tokens=sum(turn.usage.completion_tokens for turn in episode.turns),
+            prompt_tokens=spent.prompt_tokens,
+            completion_tokens=spent.completion_tokens,
         ),
     )
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from sandmle.errors import BadInput
 from sandmle.eval.suites._kind import SuiteKind
 from sandmle.task import Task, load_tasks
 
@@ -18,5 +19,13 @@ class Synthetic(SuiteKind):
     place = "DIR"
 
     def load(self, place: str) -> tuple[Task, ...]:
-        """The tasks in the folder ``place``."""
-        return tuple(load_tasks(Path(place).expanduser()))
+        """The tasks in the folder ``place``.
+
+        Raises:
+            BadInput: it holds none, or names the home of a user that there is not.
+        """
+        try:
+            folder = Path(place).expanduser()
+        except RuntimeError as error:
+            raise BadInput(f"{place}: there is no such user; write the folder in full") from error
+        return tuple(load_tasks(folder))

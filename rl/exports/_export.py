@@ -62,10 +62,10 @@ def export_episodes(folder: Path, out: Path, layout: str, selection: Selection) 
     """
     if layout not in LAYOUTS:
         raise BadInput(f"no layout {layout}; there are {', '.join(LAYOUTS)}")
-    if out.exists() and any(out.iterdir()):
-        raise BadInput(f"{out}: not empty; choose a new folder")
     found = Exported()
     with disk_errors(out):
+        if out.exists() and any(out.iterdir()):
+            raise BadInput(f"{out}: not empty; choose a new folder")
         out.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
             inside = Path(scratch) / out.name

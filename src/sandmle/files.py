@@ -30,35 +30,61 @@ __all__ = [
 PUBLIC_TIME = 1_704_067_200
 """Modification time of every file that an agent sees, in seconds: a clock must not tell of labels."""
 _CHUNK = 1 << 20
+_FULL = (errno.ENOSPC, errno.EDQUOT)
+_FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
+_NO_PLACE = (errno.EISDIR, errno.ENOTDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.ELOOP)
 
 
 @contextmanager
 def disk_errors(where: Path) -> Iterator[None]:
-    """Turn a full disk or a forbidden folder into the one line a person needs.
+    """Turn a full disk, or a place that can't be written, into the one line a person needs.
+
+    Args:
+        where: the folder or the file that is written.
 
     Raises:
-        EnvironmentProblem: no space left, quota reached, or no permission under ``where``.
+        EnvironmentProblem: no space left, quota reached, or no permission at ``where``.
+        BadInput: ``where`` can't be what it is to be: a file is where a folder must be, or the other way round.
     """
     try:
         yield
     except OSError as error:
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            raise EnvironmentProblem(
-                f"{where}: the disk is full; free some space and run the same command again"
-            ) from error
-        if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS) and _lies_under(error.filename, where):
+        if error.errno in _FULL:
+            raise _full(where) from error
+        if error.errno in _FORBIDDEN and (_stands_for(error, where) or _lies_under(error, where)):
             raise EnvironmentProblem(f"{where}: can't write there ({error.strerror})") from error
+        misplaced = error.errno in _NO_PLACE and _lies_under(error, where)
+        if misplaced or (error.errno in (*_NO_PLACE, errno.ENOENT) and _stands_for(error, where)):
+            raise BadInput(f"{where}: can't write there ({error.strerror}); choose another place") from error
         raise
     except sqlite3.OperationalError as error:
         if "full" not in str(error):
             raise
-        raise EnvironmentProblem(
-            f"{where}: the disk is full; free some space and run the same command again"
-        ) from error
+        raise _full(where) from error
 
 
-def _lies_under(path: object, folder: Path) -> bool:
-    return isinstance(path, str | Path) and Path(path).is_relative_to(folder)
+def _full(where: Path) -> EnvironmentProblem:
+    return EnvironmentProblem(f"{where}: the disk is full; free some space and run the same command again")
+
+
+def _lies_under(error: OSError, folder: Path) -> bool:
+    """Whether an error is about a file in ``folder``."""
+    path = error.filename
+    return isinstance(path, str | Path) and _real(path).is_relative_to(_real(folder))
+
+
+def _stands_for(error: OSError, where: Path) -> bool:
+    """Whether an error is about ``where``, a folder that it lies in, or the temporary name that it is written under."""
+    path = error.filename
+    if not isinstance(path, str | Path):
+        return False
+    found, wanted = _real(path), _real(where)
+    temporary = found.name.startswith(f".{where.name}.") and found.parent == _real(where.parent)
+    return temporary or wanted.is_relative_to(found)
+
+
+def _real(path: str | Path) -> Path:
+    return Path(os.path.realpath(path))
 
 
 def write_text(path: Path, text: str) -> None:

@@ -98,6 +98,13 @@ class Usage(Record):
         """Of prompt and reply together."""
         return self.prompt_tokens + self.completion_tokens
 
+    def __add__(self, other: Usage) -> Usage:
+        """Both together."""
+        return Usage(
+            prompt_tokens=self.prompt_tokens + other.prompt_tokens,
+            completion_tokens=self.completion_tokens + other.completion_tokens,
+        )
+
 
 class Price(Record):
     """Money for a million tokens of prompts (``input``) and of replies (``output``), in any currency."""

@@ -75,7 +75,7 @@ def _grade_many(suite: str, file: Path, out: Path | None, *, as_json: bool) -> N
     report, problems = grade_batch(lines, tasks)
     text = report.model_dump_json(indent=2) + "\n"
     if out is not None:
-        with disk_errors(out.parent):
+        with disk_errors(out):
             write_text(out, text)
     typer.echo(text if as_json else _summary(report), nl=not as_json)
     for problem in problems:

@@ -32,14 +32,14 @@ def import_command(
 ) -> None:
     """Bring tasks in: run their evaluators in a sandbox, recognise the metric, verify. Exit code 1: one was refused."""
     from sandmle.eval.imports import clear_leftovers, find_bundles
-    from sandmle.files import folder_lock
+    from sandmle.files import disk_errors, folder_lock
     from sandmle.sandboxes import LocalBackend
     from sandmle.settings import get_settings
 
     found, at_once = find_bundles(folder), parse_jobs(jobs)
     unisolated = allow_unisolated or get_settings().allow_unisolated
     backend = LocalBackend(concurrency=at_once, allow_unisolated=unisolated)
-    with folder_lock(out):
+    with disk_errors(out), folder_lock(out):
         clear_leftovers(out)
         reports = asyncio.run(_import_all(found, out, backend, at_once))
     refused = sum(report.task_id is None for report in reports)

@@ -46,7 +46,7 @@ def split_command(
     else:
         found = split_tasks(traits, by, validation or "10%", seed, with_undiscoverable=with_undiscoverable)
     target = out or folder / "splits" / f"{preset or by}.json"
-    with disk_errors(target.parent):
+    with disk_errors(target):
         write_text(target, found.to_text())
     _tell(found, target)
 

@@ -43,7 +43,7 @@ def validity_command(
     """
     from sandmle.eval.suites import load_suite
     from sandmle.eval.validity import PIPELINES, Study, markdown_report
-    from sandmle.files import folder_lock, write_text
+    from sandmle.files import disk_errors, folder_lock, write_text
     from sandmle.sandboxes import LocalBackend
     from sandmle.settings import get_settings
     from sandmle.task import load_tasks
@@ -61,7 +61,7 @@ def validity_command(
     at_once = parse_jobs(jobs)
     backend = LocalBackend(concurrency=at_once, allow_unisolated=allow_unisolated or get_settings().allow_unisolated)
     try:
-        with folder_lock(out):
+        with disk_errors(out), folder_lock(out):
             report = asyncio.run(_run(study, backend, out, at_once))
             write_text(out / "validity.json", report.to_text())
             write_text(out / "validity.md", markdown_report(report))

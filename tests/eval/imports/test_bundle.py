@@ -13,7 +13,7 @@ from sandmle.errors import BadInput
 from sandmle.eval.imports import clear_leftovers, find_bundles
 from sandmle.eval.imports._bundle import Bundle, open_bundle
 from sandmle.eval.imports._forms import candidates
-from sandmle.eval.imports._leaks import find_leak
+from sandmle.eval.imports._leaks import _telling, find_leak
 from sandmle.eval.imports._recognise import Reading, Recognised
 from sandmle.eval.imports._record import Refused
 from sandmle.eval.imports._tables import MAX_COLUMNS, MAX_TABLE, read_table, read_tables
@@ -161,13 +161,46 @@ def recognised(root: Path) -> tuple[Bundle, Recognised]:
             "in-order.csv",
             lambda truth: truth.sort_values("id")[["sold"]].set_axis(["note"], axis=1).to_csv(index=False),
         ),
+        (
+            "real-ids.csv",
+            lambda truth: truth.set_axis(["id", "note"], axis=1).astype({"id": float}).to_csv(index=False),
+        ),
+        (
+            "renumbered.csv",
+            lambda truth: (
+                truth.sort_values("id").assign(id=range(900, 940)).set_axis(["id", "note"], axis=1).to_csv(index=False)
+            ),
+        ),
+        (
+            "trailing-comma.csv",
+            lambda truth: "id,note\n" + truth.to_csv(index=False, header=False, lineterminator=",\n"),
+        ),
+        (
+            "without-a-name.csv",
+            lambda truth: "id,size\n" + truth.assign(size=3)[["id", "size", "sold"]].to_csv(index=False, header=False),
+        ),
     ],
 )
 def test_a_column_that_holds_the_answers_is_found(recognised, name, write) -> None:
     bundle, found = recognised
     assert find_leak(bundle, found) == ""
     (bundle.public / name).write_text(write(pd.read_csv(bundle.public / "answer.csv")))
-    assert find_leak(bundle, found) == f"column 'note' of prepared/public/{name} holds the answers"
+    column = "column 3 without a name" if "without" in name else "note"
+    assert find_leak(bundle, found) == f"column {column!r} of prepared/public/{name} holds the answers"
+
+
+def test_a_column_of_the_most_common_value_is_no_leak_however_rare_the_others_are() -> None:
+    truth = pd.Series(["0"] * 199 + ["1"], index=[str(n) for n in range(200)])
+    table = pd.DataFrame({"id": truth.index, "prior": "0"})
+    assert _telling(table, "id", truth) == ""
+    assert _telling(table.assign(note=list(truth)), "id", truth) == "note"
+
+
+def test_leading_zeros_tell_rows_apart() -> None:
+    ids = [f"{n}" for n in range(20)] + [f"0{n}" for n in range(20)]
+    truth = pd.Series(["0", "1"] * 20, index=ids)
+    table = pd.DataFrame({"id": ids[::-1], "note": list(truth)[::-1]})
+    assert _telling(table, "id", truth) == "note"
 
 
 def test_a_copy_of_a_secret_is_found(recognised) -> None:

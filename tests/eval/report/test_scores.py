@@ -160,6 +160,19 @@ def test_a_policy_that_was_handed_the_rule_has_no_profile_and_sets_no_best(make_
     assert (rows["m"].aup, rows["n"].aup, rows["scripted:informed"].aup) == (1.0, 1.0, None)
 
 
+def test_only_tasks_that_two_measured_rows_played_count(make_run, make_summary):
+    """On a the gaps are 0 and .5; b was played by m alone and c, beside n, by a row that was handed the rule."""
+    scores = {
+        "m": {"a": [0.8], "b": [6.0]},
+        "n": {"a": [0.6], "c": [0.5]},
+        "o": {"d": [0.5]},
+        "scripted:informed": {"c": [0.9]},
+    }
+    rows = areas_of(make_run, make_summary, scores, {**SCALES, "c": SCALES["a"], "d": SCALES["a"]}, lower={"b"})
+    assert (rows["m"].aup, rows["n"].aup) == pytest.approx((1.0, 0.5))
+    assert (rows["o"].aup, rows["o"].profile) == (None, ())
+
+
 def test_a_task_that_nobody_solved_counts_for_all(make_run, make_summary):
     scores = {"m": {"a": [0.6], "b": [None]}, "n": {"a": [0.6], "b": [None]}}
     rows = areas_of(make_run, make_summary, scores, SCALES, lower={"b"})

@@ -56,6 +56,17 @@ def test_repeats_give_a_standard_error(make_run, make_summary):
     assert stats.sem == pytest.approx(0.2)
 
 
+def test_repeats_that_lack_a_task_are_not_among_the_repeats(make_run, make_summary):
+    full = [make_summary("m", task, repeat, reward) for repeat, reward in ((0, 0.2), (1, 0.6)) for task in "ab"]
+    rest = [make_summary("m", "a", 2, 1.0), make_summary("m", "b", 2, 0, status="infra_error")]
+    begun = [make_summary("m", "b", 3, 1.0)]
+    row = summarize([make_run(full + rest + begun, repeats=4)]).rows[0]
+    for stats in (row.reward_by_repeat, row.any_medal_by_repeat):
+        assert stats.repeats == 2
+    assert row.reward_by_repeat.mean == pytest.approx(0.4)
+    assert summarize([make_run(begun, tasks=["a", "b"])]).rows[0].reward_by_repeat is None
+
+
 def test_time_and_cost_are_only_in_the_timing_block(two_policies, make_run):
     slower = make_run(
         [

@@ -8,11 +8,12 @@ from sandmle.agents.chat import make_policy
 from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading import grade_submission
 from sandmle.eval.runner import EpisodePlan, run_episode
+from sandmle.eval.runs import summarize_episode
 from sandmle.grades import GradeError
 from sandmle.graphs.scaffold import Budget, Outcome, get_scaffold
 from sandmle.rl.rewards import get_preset, score_episode
 from sandmle.task import load_tasks
-from sandmle.trajectory import EpisodeStatus, Turn
+from sandmle.trajectory import EpisodeStatus, Turn, Usage
 
 
 class Planted:
@@ -81,6 +82,23 @@ async def test_an_infrastructure_failure_is_tried_again(play):
     assert scaffold.begun == 3
     assert result.episode.status is EpisodeStatus.ANSWERED
     assert result.episode.grade.valid
+
+
+@pytest.mark.parametrize("failures", [0, 1, 2, 3])
+async def test_tokens_of_discarded_tries_are_not_lost(play, failures):
+    usage = Usage(prompt_tokens=7, completion_tokens=3)
+
+    async def fail(planted, model, session, budget, recorder):
+        recorder.append(Turn(index=0, messages=(), reply="", action=None, format_ok=True, usage=usage))
+        if planted.begun <= failures:
+            raise InfraError("the sandbox went away")
+        return Outcome(EpisodeStatus.ANSWERED, turns=tuple(recorder))
+
+    scaffold = Planted(fail)
+    result = await play(scaffold)
+    assert len(result.episode.turns) == 1
+    timing = summarize_episode(result.episode, result.discarded).timing
+    assert (timing.prompt_tokens, timing.completion_tokens) == (7 * scaffold.begun, 3 * scaffold.begun)
 
 
 @pytest.mark.parametrize("raised", [True, False])

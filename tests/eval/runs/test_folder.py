@@ -83,6 +83,35 @@ def test_the_transcript_is_on_disk_before_the_line(tmp_path, monkeypatch):
     assert read_run(tmp_path).episodes == ()
 
 
+def test_an_episode_that_is_run_again_leaves_nothing_of_the_first_try(tmp_path, monkeypatch):
+    def killed(stream, line):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(folder_module, "_append", killed)
+    with pytest.raises(KeyboardInterrupt), open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), b"id,y\n1,2\n", '{"nodes": []}')
+    files = [tmp_path / "submissions" / "e1.csv", tmp_path / "journals" / "e1.json"]
+    assert all(path.exists() for path in files)
+    monkeypatch.undo()
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), None)
+    assert not any(path.exists() for path in files)
+
+
+def test_temporary_files_of_a_killed_process_go_and_folders_of_others_stay(tmp_path):
+    with open_run(tmp_path, record()) as writer:
+        writer.add(episode("e1"), b"id,y\n1,2\n", '{"nodes": []}')
+    names = (".run.json.x1", "transcripts/.e1.json.x1", "submissions/.e1.csv.x1", "journals/.e1.json.x1")
+    for name in names:
+        (tmp_path / name).write_text("half")
+    mine = tmp_path / "submissions" / ".ipynb_checkpoints"
+    mine.mkdir()
+    with open_run(tmp_path, record()) as writer:
+        assert set(writer.done) == {"e1"}
+    assert not any((tmp_path / name).exists() for name in names)
+    assert mine.is_dir()
+
+
 @pytest.mark.parametrize("cut", [1, 2, 40])
 def test_a_cut_off_last_line_is_ignored_and_repaired_on_resume(tmp_path, cut):
     with open_run(tmp_path, record()) as writer:
@@ -212,6 +241,11 @@ def test_the_tokens_of_all_episodes_are_counted_also_after_a_resumption(tmp_path
         assert writer.tokens == 20
     with open_run(tmp_path, record()) as writer:
         assert writer.tokens == 20
+        added = writer.add(episode("e2", repeat=1), None, discarded=Usage(prompt_tokens=4, completion_tokens=1))
+        assert (added.timing.prompt_tokens, added.timing.completion_tokens) == (11, 4)
+        assert writer.tokens == 35
+    with open_run(tmp_path, record()) as writer:
+        assert writer.tokens == 35
 
 
 def test_a_run_of_an_older_sandmle_is_read(tmp_path):
@@ -237,6 +271,13 @@ def test_a_folder_with_other_files_is_refused_and_left_alone(tmp_path):
     with pytest.raises(BadInput, match=r"thesis\.tex"), open_run(tmp_path, record()):
         pass
     assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_folder_below_a_file_is_refused(tmp_path):
+    (tmp_path / "notes").write_text("mine")
+    for out in (tmp_path / "notes", tmp_path / "notes" / "run"):
+        with pytest.raises(BadInput, match=r"not a folder|can't write there"), open_run(out, record()):
+            pass
 
 
 def test_reading_what_is_no_run_is_bad_input(tmp_path):
