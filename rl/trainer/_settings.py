@@ -9,6 +9,7 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, ValidationError, field_validator
 
+from sandmle.agents.chat.tokens import Reading
 from sandmle.errors import BadInput
 from sandmle.record import Record, first_problem, sha256_json
 from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
@@ -17,6 +18,7 @@ from sandmle.rl.engine import Batching
 from sandmle.rl.groups import GroupSettings
 from sandmle.rl.losses import LossSettings
 from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.tokenizers import Pieces
 
 __all__ = ["GrpoSettings", "ModelSettings", "OptimizerSettings", "SftSettings", "TrainSettings", "bundled_configs"]
 
@@ -49,7 +51,8 @@ class ModelSettings(Record):
     Attributes:
         path: a folder as transformers reads it; None makes a tiny policy with random weights and a tokenizer of its
             own, trained on the demonstrations.
-        tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has.
+        tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has, ``pieces`` what each is
+            part of, ``reading`` what it is shown of messages.
         device: such as ``cpu`` or ``cuda``.
         dtype: of the weights.
     """
@@ -57,6 +60,8 @@ class ModelSettings(Record):
     path: Path | None = None
     tiny: TinyModel = TinyModel()
     vocabulary: Annotated[int, Field(ge=300)] = 1_024
+    pieces: Pieces = "words"
+    reading: Reading = "whole"
     device: str = "cpu"
     dtype: str = "float32"
 

@@ -35,7 +35,7 @@ def outcomes(settings, *rewards):
 
 
 def test_there_is_one_estimator_a_file():
-    assert estimator_names() == ("grpo", "rloo", "step-wise")
+    assert estimator_names() == ("best-of", "grpo", "rloo", "step-wise")
 
 
 def test_grpo_divides_by_the_population_deviation_plus_a_millionth():

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from sandmle.cli.experiment import run_experiment
+
 if TYPE_CHECKING:
     from sandmle.rl.trainer.training import StepDone
 
@@ -19,20 +21,50 @@ _SHOWN = ("nll", "reward", "groups_kept", "groups", "rollouts_masked", "entropy"
 
 def train_command(
     config: Annotated[str, typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config.")],
-    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The training's folder; resumed where unfinished.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="The training's folder; resumed where unfinished.",
+            show_default="the name of a bundled experiment",
+        ),
+    ] = None,
     tasks: Annotated[
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="In place of the config's.")] = None,
     updates: Annotated[int | None, typer.Option("--updates", help="In place of the config's; may grow later.")] = None,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="With an experiment such as demo-cpu: also its control arms.")
+    ] = False,
     allow_unisolated: Annotated[
         bool, typer.Option("--allow-unisolated", help="Run the policy's code even where nothing shuts it in.")
     ] = False,
 ) -> None:
-    """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
+    """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training.
+
+    `demo-cpu` is the learning demo: it makes tasks and demonstrations, trains, and measures on held-out tasks.
+    """
     from sandmle.errors import BadInput
+    from sandmle.rl.experiments import bundled_experiments
     from sandmle.rl.trainer import TrainSettings
 
+    if config in bundled_experiments():
+        run_experiment(
+            config,
+            out or Path(config),
+            seeds=None if seed is None else (seed,),
+            tasks=tasks,
+            controls=controls,
+            allow_unisolated=allow_unisolated,
+            updates=updates,
+        )
+        return
+    if controls:
+        raise BadInput(f"--controls: {config} is no experiment; those are {', '.join(bundled_experiments())}")
+    if out is None:
+        raise BadInput("--out DIR is missing: the folder of the training")
     settings = TrainSettings.load(config)
     from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
 

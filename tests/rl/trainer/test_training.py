@@ -24,7 +24,7 @@ from sandmle.rl.trainer import (
 from sandmle.rl.trainer.training import atrain
 from sandmle.seeds import get_seed, materialize
 
-TIMES = {"rollout_s", "update_s"}
+TIMES = {"rollout_s", "update_s", "sandbox_s"}
 
 
 @pytest.fixture(scope="module")
