@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence, Set
 from pathlib import Path
 
 import numpy as np
@@ -12,12 +12,11 @@ from sandmle.agents.chat.scripted.parts import KINDS
 from sandmle.api import agenerate_tasks
 from sandmle.errors import BadInput
 from sandmle.files import publish_folder
-from sandmle.rl.experiments._constants import ConstantScore
 from sandmle.rl.experiments._settings import TaskSettings
-from sandmle.rl.splits import TaskTraits, read_traits, split_tasks
+from sandmle.rl.splits import TaskTraits, split_tasks
 from sandmle.task import Task, load_tasks
 
-__all__ = ["HELD_OUT", "Sets", "divide", "make_tasks", "publish_sets"]
+__all__ = ["HELD_OUT", "Sets", "divide", "make_tasks", "publish_sets", "suitable"]
 
 HELD_OUT = ("same", "other", "unseen")
 Sets = Mapping[str, tuple[str, ...]]
@@ -45,34 +44,32 @@ def suitable(tasks: Sequence[Task]) -> list[Task]:
     ]
 
 
-def divide(settings: TaskSettings, tasks: Sequence[Task], scores: Sequence[ConstantScore]) -> Sets:
-    """Divide the tasks on which no constant script reaches gold.
+def divide(settings: TaskSettings, traits: Sequence[TaskTraits], seeds: Mapping[str, str], solved: Set[str]) -> Sets:
+    """Divide tasks into sets that share none.
 
-    Training takes no task that no search can solve; held-out sets may hold some, as real life does.
+    Training takes no task that no search can solve; held-out sets may hold some.
+
+    Args:
+        settings: the sizes, and which seeds are held out.
+        traits: of all tasks.
+        seeds: each task's seed.
+        solved: tasks on which a constant script reaches gold; they are left out.
 
     Raises:
         BadInput: too few tasks are left for one of the sets.
     """
-    solved = {score.task_id for score in scores if score.gold}
-    left = [each for each in read_traits(tasks) if each.id not in solved]
-    other = _of_families(left, {task.id: task for task in tasks}, settings.other_seeds)
+    left = [each for each in sorted(traits, key=lambda task: task.id) if each.id not in solved]
+    other = tuple(each.id for each in left if seeds[each.id] in settings.other_seeds)
     own = [each for each in left if each.id not in other]
     split = split_tasks(own, "composition", str(settings.unseen), settings.batch_seed, with_undiscoverable=True)
-    rest = {each.id: each for each in own if each.id in split.train}
-    order = [sorted(rest)[index] for index in np.random.default_rng(settings.batch_seed).permutation(len(rest))]
-    train = tuple([name for name in order if rest[name].discoverable][: settings.train])
-    same = tuple([name for name in order if name not in train][: settings.same])
-    sets = {"train": train, "same": same, "other": other[: settings.other], "unseen": split.validation}
+    known = {each.id: each for each in own if each.id in split.train}
+    order = [sorted(known)[index] for index in np.random.default_rng(settings.batch_seed).permutation(len(known))]
+    train = [name for name in order if known[name].discoverable][: settings.train]
+    same = [name for name in order if name not in train][: settings.same]
+    sets = {"train": tuple(train), "same": tuple(same), "other": other[: settings.other], "unseen": split.validation}
     if empty := [name for name, ids in sets.items() if not ids]:
-        raise BadInput(
-            f"no task is left for the set {empty[0]!r}, of {len(tasks)} made; raise tasks.n or tasks.n_other"
-        )
+        raise BadInput(f"of {len(traits)} tasks none is left for the set {empty[0]!r}; raise tasks.n or tasks.n_other")
     return sets
-
-
-def _of_families(left: Sequence[TaskTraits], tasks: Mapping[str, Task], seeds: Sequence[str]) -> tuple[str, ...]:
-    """Ids of the tasks whose seed is one of ``seeds``."""
-    return tuple(each.id for each in left if tasks[each.id].manifest.lineage.seed_id in seeds)
 
 
 def publish_sets(sets: Sets, tasks: Sequence[Task], out: Path) -> dict[str, list[Task]]:

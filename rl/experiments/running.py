@@ -21,6 +21,7 @@ from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings
 from sandmle.rl.experiments._tasks import HELD_OUT, Sets, divide, make_tasks, publish_sets, suitable
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.splits import read_traits
 from sandmle.rl.trainer.training import local_backend
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, load_tasks
@@ -45,31 +46,47 @@ class _Experiment:
     backend: SandboxBackend
     sets: dict[str, list[Task]] = field(default_factory=dict)
     scores: list[ConstantScore] = field(default_factory=list)
-    made: int = 0
 
-    async def prepare(self, given: Path | None) -> None:
-        """Tasks, constant scripts, sets and demonstrations."""
+    async def divide(self, given: Path | None) -> None:
+        """Make tasks, try the constant scripts on them, and divide those that are left."""
         settings, rollouts = self.settings, _rollouts(self.settings)
         tasks = suitable(load_tasks(given)) if given else await make_tasks(settings.tasks, self.out, self.tell)
-        weights = get_preset(rollouts.reward)
-        path = self.out / "constants.jsonl"
-        self.scores = await score_constants(
-            tasks, settings.tasks.constants, self.backend, weights, rollouts.protocol, path, self.tell
-        )
-        self.made = len(tasks)
-        sets = divide(settings.tasks, tasks, self.scores)
+        await self.try_constants(tasks, rollouts)
+        seeds = {task.id: task.manifest.lineage.seed_id for task in tasks}
+        sets = divide(settings.tasks, read_traits(tasks), seeds, self.solved)
         _settle(self.out, settings, sets)
         self.sets = publish_sets(sets, tasks, self.out / "sets")
         self.tell("[tasks] " + ", ".join(f"{len(found)} {name}" for name, found in self.sets.items()))
+
+    async def try_constants(self, tasks: Sequence[Task], rollouts: RolloutSettings) -> None:
+        """Score the constant scripts."""
+        self.scores = await score_constants(
+            tasks,
+            self.settings.tasks.constants,
+            self.backend,
+            get_preset(rollouts.reward),
+            rollouts.protocol,
+            self.out / "constants.jsonl",
+            self.tell,
+        )
+
+    async def demonstrate(self) -> None:
+        """Let ``scripted:mix`` play the training tasks."""
+        rollouts = _rollouts(self.settings)
         await aevaluate(
             suite=f"synthetic:{self.out / 'sets' / 'train'}",
             models=["scripted:mix"],
             out=self.out / "demonstrations",
-            repeats=settings.demonstrations,
+            repeats=self.settings.demonstrations,
             protocol=rollouts.protocol,
             turns=rollouts.turns,
             step_seconds=rollouts.step_seconds,
         )
+
+    @property
+    def solved(self) -> set[str]:
+        """Tasks on which a constant script reaches gold."""
+        return {score.task_id for score in self.scores if score.gold}
 
     async def report(self, arms: Sequence[ArmSettings], spent: Callable[[], tuple[float, float]]) -> ExperimentReport:
         """Train and measure the arms, and compare them."""
@@ -80,14 +97,13 @@ class _Experiment:
             for arm in arms:
                 of_seed = await runner.results(arm, seed)
                 results[arm.name] = _joined(results.get(arm.name, {}), of_seed)
-        solved = {score.task_id for score in self.scores if score.gold}
         cpu_s, wall_s = spent()
         return ExperimentReport(
             baseline=settings.baseline,
             seeds=settings.seeds,
             samples=settings.samples,
             tasks={name: len(found) for name, found in self.sets.items()},
-            excluded=len(solved),
+            excluded=len(self.solved),
             rows=arm_rows(results, runner.notes, self._costs(arms), settings.baseline),
             cpu_s=cpu_s,
             wall_s=wall_s,
@@ -151,7 +167,8 @@ async def aexperiment(
     experiment = _Experiment(settings, out, tell, backend)
     with disk_errors(out), folder_lock(out):
         try:
-            await experiment.prepare(tasks)
+            await experiment.divide(tasks)
+            await experiment.demonstrate()
             report = await experiment.report(arms, lambda: (_cpu_seconds() - before, time.monotonic() - started))
         finally:
             await backend.aclose()

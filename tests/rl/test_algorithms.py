@@ -150,3 +150,11 @@ def test_rloo_is_the_mean_of_differences_to_the_others(rewards):
 def test_settings_that_an_estimator_does_not_have_are_refused_not_ignored(settings, words):
     with pytest.raises(BadInput, match=words):
         make_estimator(settings)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "advantages"),
+    [((0.2, 0.9, 0.9), [0, 1, 1]), ((0.5, 0.5), [0, 0]), ((0.0, 0.1, 1.0), [0, 0, 1])],
+)
+def test_best_of_keeps_the_best_of_a_group_that_differs(rewards, advantages):
+    assert outcomes({"name": "best-of"}, *rewards) == advantages
