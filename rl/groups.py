@@ -170,7 +170,7 @@ def permuted(group: Group, rng: np.random.Generator) -> Group:
     A control: whatever a training gains from such rewards it does not owe to them.
     """
     counted = [rollout.counted for rollout in group.rollouts]
-    dealt = iter(rng.permutation([rollout.reward for rollout in group.counted]).tolist())
+    dealt = iter(rng.permutation(np.array([rollout.reward for rollout in group.counted])).tolist())
     changed = [
         replace(rollout, turn_rewards=(*(0.0,) * (len(rollout.turn_rewards or (0.0,)) - 1), next(dealt)))
         if counts

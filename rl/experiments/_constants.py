@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sandmle.agents.chat.scripted.parts import SLOTS, Recipe, compose, right_writer
+from sandmle.agents.chat.scripted.parts import KINDS, SLOTS, Recipe, compose, right_writer
 from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput
 from sandmle.files import write_text
@@ -111,7 +111,7 @@ async def _score(
 ) -> list[ConstantScore]:
     async def one(name: str) -> ConstantScore:
         assert task.manifest.submission is not None
-        kind = task.manifest.submission.kind
+        kind = next(each for each in KINDS if each == task.manifest.submission.kind)
         session = await AgentSession.open(task, backend, protocol)
         async with session:
             result = await session.python(compose(parse_recipe(name), kind, right_writer(kind)))
