@@ -138,7 +138,7 @@ def test_rloo_is_the_mean_of_differences_to_the_others(rewards):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "unknown advantage estimator None; choose from grpo, rloo, step-wise"),
+        ({}, "unknown advantage estimator None; choose from best-of, grpo, rloo, step-wise"),
         ({"name": "gae"}, "unknown advantage estimator 'gae'"),
         ({"name": "grpo", "std": "both"}, "'grpo': std: "),
         ({"name": "grpo", "eps": 0}, "'grpo': eps: "),
