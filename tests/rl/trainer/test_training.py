@@ -116,7 +116,7 @@ def test_every_bundled_config_loads():
     ("text", "says"),
     [
         ("seed = -1", "seed"),
-        ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of grpo"),
+        ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of best-of, grpo"),
         ("nonsense = 1", "nonsense"),
         ("= broken", "no TOML"),
     ],
