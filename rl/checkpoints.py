@@ -1,6 +1,7 @@
 """A policy on disk: a folder as transformers and vLLM read it, and with it what a trainer needs to go on exactly.
 
     FOLDER/config.json, model.safetensors, tokenizer.json, tokenizer_config.json     the policy
+    FOLDER/reading.json                                                              what it is shown of messages
     FOLDER/trainer.pt                                                                optimizer, and adapters apart
     FOLDER/trainer.json                                                              where training stands
 
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sandmle.agents.chat.tokens import ChatMarkup
+from sandmle.agents.chat.tokens import ChatMarkup, Reading
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import disk_errors, publish_folder, write_text
 from sandmle.record import Record, VersionedRecord
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["PolicyWeights", "TinyModel", "TrainerState", "latest_checkpoint", "load_policy", "new_policy", "save"]
 
+READING = "reading.json"
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
     "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
@@ -70,7 +72,7 @@ class PolicyWeights:
     renderer: ChatMarkup
 
 
-def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int) -> PolicyWeights:
+def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int, reading: Reading = "whole") -> PolicyWeights:
     """A policy with random weights, the same for the same seed."""
     torch, transformers = _libraries()
     config = transformers.Qwen3Config(
@@ -90,7 +92,7 @@ def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int) -> PolicyW
     with torch.random.fork_rng():
         torch.manual_seed(seed)
         model = transformers.Qwen3ForCausalLM(config)
-    return PolicyWeights(model.eval(), tokenizer, ChatMarkup(tokenizer))
+    return PolicyWeights(model.eval(), tokenizer, ChatMarkup(tokenizer, reading))
 
 
 def load_policy(
@@ -123,7 +125,9 @@ def load_policy(
     model = model.to(device).eval()
     if compute != "float32":
         _compute_in(model, getattr(torch, compute))
-    return PolicyWeights(model, tokenizer, ChatMarkup(tokenizer))
+    kept = place / READING
+    reading: Reading = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else "whole"
+    return PolicyWeights(model, tokenizer, ChatMarkup(tokenizer, reading))
 
 
 def _packed_tokenizer(file: Path) -> FastTokenizer:
@@ -174,6 +178,7 @@ def save(policy: PolicyWeights, folder: Path, state: TrainerState, learner: dict
             policy.model.save_pretrained(inside, state_dict=merged_state(policy.model))
             policy.tokenizer.tokenizer.save(str(inside / FILE))
             write_text(inside / "tokenizer_config.json", json.dumps(_tokenizer_config(), indent=2) + "\n")
+            write_text(inside / READING, json.dumps(policy.renderer.reading) + "\n")
             if learner is not None:
                 torch.save(learner, inside / "trainer.pt")
             write_text(inside / "trainer.json", state.to_text())

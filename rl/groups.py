@@ -26,7 +26,16 @@ from sandmle.record import Record
 from sandmle.rl.algorithms import Estimator
 from sandmle.rl.types import Group, Rollout
 
-__all__ = ["NEGLIGIBLE", "GroupSettings", "GroupTally", "Verdict", "gather_groups", "judge_group", "run_group"]
+__all__ = [
+    "NEGLIGIBLE",
+    "GroupSettings",
+    "GroupTally",
+    "Verdict",
+    "gather_groups",
+    "judge_group",
+    "permuted",
+    "run_group",
+]
 
 NEGLIGIBLE = 1e-6
 """A group whose advantages are no larger is flat: what is left is rounding."""
@@ -66,6 +75,7 @@ class GroupTally:
         counted: rollouts of the baselines.
         reward: sum over the counted rollouts.
         stale_rows: dropped because of their age.
+        tokens: sampled by all rollouts that arrived, whatever became of them; so for ``sandbox_s``, CPU seconds.
     """
 
     groups: int = 0
@@ -80,6 +90,8 @@ class GroupTally:
     counted: int = 0
     reward: float = 0.0
     stale_rows: int = 0
+    tokens: int = 0
+    sandbox_s: float = 0.0
 
     def __add__(self, other: GroupTally) -> GroupTally:
         """Both together."""
@@ -126,6 +138,8 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
         counted=len(counted),
         reward=sum(rollout.reward or 0.0 for rollout in counted),
         stale_rows=_rows(group) - _rows(fresh),
+        tokens=sum(int(row.mask.sum()) for rollout in group.rollouts for row in rollout.rows),
+        sandbox_s=sum(rollout.sandbox_s for rollout in group.rollouts),
     )
     return Verdict(fresh if kept else None, tally)
 
@@ -148,6 +162,22 @@ def _is_flat(counted: Sequence[Rollout], estimator: Estimator) -> bool:
 
 def _rows(group: Group) -> int:
     return sum(len(rollout.rows) for rollout in group.rollouts)
+
+
+def permuted(group: Group, rng: np.random.Generator) -> Group:
+    """The group with the rewards of its counted rollouts dealt out anew among them, each to the last turn.
+
+    A control: whatever a training gains from such rewards it does not owe to them.
+    """
+    counted = [rollout.counted for rollout in group.rollouts]
+    dealt = iter(rng.permutation(np.array([rollout.reward for rollout in group.counted])).tolist())
+    changed = [
+        replace(rollout, turn_rewards=(*(0.0,) * (len(rollout.turn_rewards or (0.0,)) - 1), next(dealt)))
+        if counts
+        else rollout
+        for rollout, counts in zip(group.rollouts, counted, strict=True)
+    ]
+    return replace(group, rollouts=tuple(changed))
 
 
 def gather_groups(rollouts: Iterable[Rollout]) -> tuple[Group, ...]:

@@ -10,6 +10,7 @@ count, never text. Presets:
     paper      SandMLE, arXiv 2604.04872: dense, milestone-based
     released   the weights in the authors' released code
     sparse     the paper's ablation: gold or nothing
+    execution  a control: the paper's first two weights as shares, nothing for the score
 """
 
 from __future__ import annotations
@@ -58,6 +59,7 @@ REWARD_PRESETS: Mapping[str, RewardWeights] = MappingProxyType(
             RewardWeights(name="paper", format=0.1, exec=0.3, median=0.1, bronze=0.2, silver=0.2, gold=0.1),
             RewardWeights(name="released", format=0.1, exec=0.2, median=0.1, bronze=0.4, silver=0.1, gold=0.1),
             RewardWeights(name="sparse", format=0.1, gold=0.9),
+            RewardWeights(name="execution", format=0.25, exec=0.75),
         )
     }
 )

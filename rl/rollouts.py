@@ -18,7 +18,7 @@ from sandmle.agents.chat.tokens import Engine, Renderer, SamplingSettings, Token
 from sandmle.eval.runner import EpisodePlan, EpisodeResult, run_episode
 from sandmle.graphs.scaffold import Budget, get_scaffold
 from sandmle.record import Record, sha256_json
-from sandmle.rl.groups import run_group
+from sandmle.rl.groups import permuted, run_group
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.types import Group, Rollout
@@ -42,6 +42,7 @@ class RolloutSettings(Record):
         sampling: of one reply.
         group: episodes of one task.
         deadline_s: seconds after which a group goes on without its stragglers; None waits for all.
+        permute_rewards: a control: deal a group's rewards out anew among its rollouts.
     """
 
     scaffolds: Annotated[tuple[str, ...], Field(min_length=1)] = ("react",)
@@ -53,6 +54,7 @@ class RolloutSettings(Record):
     sampling: SamplingSettings = SamplingSettings()
     group: Annotated[int, Field(ge=1)] = 4
     deadline_s: Annotated[float, Field(gt=0)] | None = None
+    permute_rewards: bool = False
 
 
 @dataclass(frozen=True)
@@ -79,7 +81,8 @@ class Player:
         """The group of an index: episodes of the task that is its turn."""
         task = self.tasks[task_order(len(self.tasks), index, self.seed)]
         episodes = [self.rollout(task, index, repeat) for repeat in range(self.settings.group)]
-        return await run_group(task.id, episodes, deadline_s=self.settings.deadline_s)
+        group = await run_group(task.id, episodes, deadline_s=self.settings.deadline_s)
+        return permuted(group, np.random.default_rng([self.seed, index])) if self.settings.permute_rewards else group
 
     async def rollout(self, task: Task, index: int, repeat: int) -> Rollout:
         """One episode with its rows."""

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from sandmle.errors import BadInput, EnvironmentProblem
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
 
-__all__ = ["FILE", "FastTokenizer", "load_tokenizer", "train_tokenizer"]
+__all__ = ["FILE", "FastTokenizer", "Pieces", "load_tokenizer", "train_tokenizer"]
 
 FILE = "tokenizer.json"
+Pieces = Literal["words", "lines"]
+"""What a token never reaches beyond."""
 SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 
 
@@ -61,12 +63,13 @@ def load_tokenizer(folder: Path) -> FastTokenizer:
         raise BadInput(f"{path}: no tokenizer ({error})") from error
 
 
-def train_tokenizer(texts: Iterable[str], size: int) -> FastTokenizer:
+def train_tokenizer(texts: Iterable[str], size: int, pieces: Pieces = "words") -> FastTokenizer:
     """A byte-level BPE tokenizer with ChatML's special tokens.
 
     Args:
         texts: what it will have to write; the same texts in the same order give the same tokenizer.
         size: ids in all; at least 256 bytes and the special tokens are kept.
+        pieces: ``lines`` writes texts that repeat whole lines, such as code of one hand, in few tokens.
 
     Raises:
         EnvironmentProblem: the extra ``train`` is not installed.
@@ -76,6 +79,13 @@ def train_tokenizer(texts: Iterable[str], size: int) -> FastTokenizer:
 
     tokenizer = library(models.BPE())
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    if pieces == "lines":
+        tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+            [
+                pre_tokenizers.Split("\n", behavior="merged_with_previous"),
+                pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+            ]
+        )
     tokenizer.decoder = decoders.ByteLevel()
     trainer = trainers.BpeTrainer(
         vocab_size=size,

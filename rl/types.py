@@ -94,6 +94,7 @@ class Rollout:
         turn_rewards: what each turn earned; their sum is the reward. None where no reward is known.
         rows: in the order of their turns; none where no prompt was ever answered.
         mask_reason: why the rollout is masked; None where it is not.
+        sandbox_s: CPU seconds of the policy's code.
     """
 
     id: str
@@ -101,6 +102,7 @@ class Rollout:
     turn_rewards: tuple[float, ...] | None
     rows: tuple[Row, ...] = ()
     mask_reason: EpisodeStatus | None = None
+    sandbox_s: float = 0.0
 
     def __post_init__(self) -> None:
         """Refuse rows that tell of turns which earned nothing, not even 0.
@@ -124,6 +126,7 @@ class Rollout:
             turn_rewards=_turn_rewards(episode),
             rows=tuple(rows),
             mask_reason=episode.mask_reason,
+            sandbox_s=math.fsum(turn.step.cpu_s for turn in episode.turns if turn.step is not None),
         )
 
     @property

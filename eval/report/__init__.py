@@ -26,6 +26,7 @@ from sandmle.eval.report._record import (
     Scores,
     TurnPoint,
 )
+from sandmle.eval.report._statistics import clustered_mean, paired_difference
 from sandmle.eval.report._summarize import summarize
 from sandmle.eval.report._terminal import render_terminal
 
@@ -40,7 +41,9 @@ __all__ = [
     "RunInfo",
     "Scores",
     "TurnPoint",
+    "clustered_mean",
     "compare",
+    "paired_difference",
     "render_csv",
     "render_markdown",
     "render_svg",

@@ -111,4 +111,6 @@ def _tallied(taken: Taken) -> Metrics:
         "rollouts_masked": sum(tally.masked.values()),
         "rollouts_cut": tally.cut,
         "rows_stale": tally.stale_rows,
+        "sampled": tally.tokens,
+        "sandbox_s": tally.sandbox_s,
     }

@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, field_validator
 
+from sandmle.agents.chat.tokens import Reading
 from sandmle.errors import BadInput
 from sandmle.record import Record, first_problem, sha256_json
 from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
@@ -17,6 +18,7 @@ from sandmle.rl.engine import Batching
 from sandmle.rl.groups import GroupSettings
 from sandmle.rl.losses import LossSettings
 from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.tokenizers import Pieces
 
 __all__ = [
     "GrpoSettings",
@@ -64,7 +66,8 @@ class ModelSettings(Record):
     Attributes:
         path: a folder as transformers reads it, or a ``.gguf`` file; None makes a tiny policy with random weights and
             a tokenizer of its own, trained on the demonstrations.
-        tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has.
+        tiny: the shape of that tiny policy; ``vocabulary`` is how many ids its tokenizer has, ``pieces`` what each is
+            part of, ``reading`` what it is shown of messages.
         device: such as ``cpu`` or ``cuda``.
         dtype: of the weights. Small steps get lost in bfloat16, so full training keeps float32 and sets ``compute``.
         compute: what layers compute in; bfloat16 halves the memory of activations and is fast on GPUs. The last layer
@@ -75,6 +78,8 @@ class ModelSettings(Record):
     path: Path | None = None
     tiny: TinyModel = TinyModel()
     vocabulary: Annotated[int, Field(ge=300)] = 1_024
+    pieces: Pieces = "words"
+    reading: Reading = "whole"
     device: str = "cpu"
     dtype: Literal["float32", "bfloat16", "float16"] = "float32"
     compute: Literal["float32", "bfloat16"] = "float32"

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal
 
+from sandmle.agents.chat.tokens import READINGS, Reading
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
@@ -31,12 +33,12 @@ from sandmle.rl.trainer._learner import Learner, Metrics
 from sandmle.rl.trainer._metrics import MetricsLog
 from sandmle.rl.trainer._reinforce import Reinforcement
 from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, SftSettings, TrainSettings
-from sandmle.sandboxes import LocalBackend
+from sandmle.sandboxes import LocalBackend, SandboxBackend
 from sandmle.settings import get_settings
 from sandmle.task import Task, load_tasks
 from sandmle.trajectory import Episode
 
-__all__ = ["StepDone", "TrainingRecord", "atrain"]
+__all__ = ["StepDone", "TrainingRecord", "atrain", "local_backend"]
 
 _LIBRARIES = ("sandmle", "torch", "transformers", "tokenizers", "numpy")
 
@@ -63,7 +65,12 @@ OnStep = Callable[[StepDone], None]
 
 
 async def atrain(
-    settings: TrainSettings, out: Path, *, on_step: OnStep = lambda _: None, allow_unisolated: bool = False
+    settings: TrainSettings,
+    out: Path,
+    *,
+    on_step: OnStep = lambda _: None,
+    allow_unisolated: bool = False,
+    backend: SandboxBackend | None = None,
 ) -> Path:
     """Train, or go on training, into the folder ``out``.
 
@@ -72,6 +79,7 @@ async def atrain(
         out: new, or the folder of the same training; the number of updates may have grown.
         on_step: called in the event loop after each step; must return quickly.
         allow_unisolated: run the policy's code even where this machine offers no isolation.
+        backend: where it runs, which stays the caller's; None for a local one of its own.
 
     Returns:
         The folder of the trained policy.
@@ -87,7 +95,8 @@ async def atrain(
         _settle(out, settings, tasks)
         policy = _imitated(settings, out, on_step)
         if settings.grpo is not None:
-            policy = await _reinforced(policy, settings, settings.grpo, tasks, out, on_step, allow_unisolated)
+            async with _borrowed(backend, allow_unisolated) as sandboxes:
+                policy = await _reinforced(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
         save(policy, out / "policy", TrainerState(updates=settings.grpo.updates if settings.grpo else 0), None)
     return out / "policy"
 
@@ -142,7 +151,9 @@ def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnSt
     if model.path is not None:
         policy = _load(model.path, model)
     else:
-        policy = new_policy(model.tiny, train_tokenizer(_texts(episodes), model.vocabulary), settings.seed)
+        texts = _texts(episodes, model.reading)
+        tokenizer = train_tokenizer(texts, model.vocabulary, model.pieces)
+        policy = new_policy(model.tiny, tokenizer, settings.seed, model.reading)
     rows = rows_of(episodes, policy.renderer, sft).rows
     if model.lora is not None:
         add_adapters(policy.model, model.lora, settings.seed)
@@ -154,9 +165,10 @@ def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnSt
     save(policy, out / "sft", TrainerState(), None)
 
 
-def _texts(episodes: list[Episode]) -> Iterator[str]:
+def _texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
+    """What a policy reads and writes."""
     for turn in (turn for episode in episodes for turn in episode.turns):
-        yield from (message.content for message in turn.messages)
+        yield from (shown for message in turn.messages if (shown := READINGS[reading](message)) is not None)
         yield turn.reply
 
 
@@ -167,7 +179,7 @@ async def _reinforced(
     tasks: list[Task],
     out: Path,
     on_step: OnStep,
-    allow_unisolated: bool,
+    backend: SandboxBackend,
 ) -> PolicyWeights:
     state, last = TrainerState(), latest_checkpoint(out / "checkpoints")
     if last is not None:
@@ -181,18 +193,14 @@ async def _reinforced(
         learner.restore(torch.load(last / "trainer.pt", weights_only=True))
     engine = LocalEngine(policy.model, seed=settings.seed, batching=grpo.batching, max_batch=grpo.max_batch)
     engine.weight_version = state.updates
-    backend = _backend(allow_unisolated)
-    try:
-        player = Player(
-            "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, _keeper(out, grpo)
-        )
-        run = Reinforcement(policy, learner, engine, player, grpo, state, out)
-        with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
-            async for metrics in run.updates():
-                log.add(metrics)
-                on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
-    finally:
-        await backend.aclose()
+    player = Player(
+        "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, _keeper(out, grpo)
+    )
+    run = Reinforcement(policy, learner, engine, player, grpo, state, out)
+    with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
+        async for metrics in run.updates():
+            log.add(metrics)
+            on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
     return policy
 
 
@@ -206,7 +214,25 @@ def _keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:
     return keep if grpo.transcripts else lambda _: None
 
 
-def _backend(allow_unisolated: bool) -> LocalBackend:
+@asynccontextmanager
+async def _borrowed(backend: SandboxBackend | None, allow_unisolated: bool) -> AsyncIterator[SandboxBackend]:
+    """The caller's sandboxes, or our own, which are then closed."""
+    if backend is not None:
+        yield backend
+        return
+    own = local_backend(allow_unisolated)
+    try:
+        yield own
+    finally:
+        await own.aclose()
+
+
+def local_backend(allow_unisolated: bool) -> LocalBackend:
+    """Sandboxes here for code that a policy wrote.
+
+    Raises:
+        EnvironmentProblem: this machine offers no isolation, and that was not allowed.
+    """
     allowed = allow_unisolated or get_settings().allow_unisolated
     backend = LocalBackend(allow_unisolated=allowed, python=get_settings().python)
     if backend.capabilities.tier == "D" and not allowed:

@@ -35,7 +35,7 @@ def outcomes(settings, *rewards):
 
 
 def test_there_is_one_estimator_a_file():
-    assert estimator_names() == ("grpo", "rloo", "step-wise")
+    assert estimator_names() == ("best-of", "grpo", "rloo", "step-wise")
 
 
 def test_grpo_divides_by_the_population_deviation_plus_a_millionth():
@@ -138,7 +138,7 @@ def test_rloo_is_the_mean_of_differences_to_the_others(rewards):
 @pytest.mark.parametrize(
     ("settings", "words"),
     [
-        ({}, "unknown advantage estimator None; choose from grpo, rloo, step-wise"),
+        ({}, "unknown advantage estimator None; choose from best-of, grpo, rloo, step-wise"),
         ({"name": "gae"}, "unknown advantage estimator 'gae'"),
         ({"name": "grpo", "std": "both"}, "'grpo': std: "),
         ({"name": "grpo", "eps": 0}, "'grpo': eps: "),
@@ -150,3 +150,11 @@ def test_rloo_is_the_mean_of_differences_to_the_others(rewards):
 def test_settings_that_an_estimator_does_not_have_are_refused_not_ignored(settings, words):
     with pytest.raises(BadInput, match=words):
         make_estimator(settings)
+
+
+@pytest.mark.parametrize(
+    ("rewards", "advantages"),
+    [((0.2, 0.9, 0.9), [0, 1, 1]), ((0.5, 0.5), [0, 0]), ((0.0, 0.1, 1.0), [0, 0, 1])],
+)
+def test_best_of_keeps_the_best_of_a_group_that_differs(rewards, advantages):
+    assert outcomes({"name": "best-of"}, *rewards) == advantages

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from sandmle.rl.algorithms import make_estimator
-from sandmle.rl.groups import GroupSettings, GroupTally, gather_groups, judge_group, run_group
+from sandmle.rl.groups import GroupSettings, GroupTally, gather_groups, judge_group, permuted, run_group
 from sandmle.rl.types import CONTEXT, Group, Rollout, Row
 from sandmle.trajectory import EpisodeStatus
 
@@ -48,7 +48,7 @@ def test_ids_with_colons_stay_apart():
 def test_a_group_with_spread_is_kept():
     verdict = judge(make_group(0.0, 0.5, 1.0))
     assert len(verdict.group.rollouts) == 3
-    assert verdict.tally == GroupTally(groups=1, kept=1, asked=3, counted=3, reward=1.5)
+    assert verdict.tally == GroupTally(groups=1, kept=1, asked=3, counted=3, reward=1.5, tokens=3)
 
 
 @pytest.mark.parametrize("flat", ["drop", "keep"])
@@ -224,3 +224,18 @@ async def test_a_cancelled_group_stops_its_rollouts():
     with pytest.raises(asyncio.CancelledError):
         await group
     assert rollouts.cancelled == [0, 1]
+
+
+def test_permuted_rewards_are_the_same_ones_dealt_out_among_what_counts():
+    group = make_group(0.1, 0.2, 0.4, 0.8, None)
+    dealt = [permuted(group, np.random.default_rng(seed)) for seed in range(20)]
+    assert all(sorted(each.reward for each in found.counted) == [0.1, 0.2, 0.4, 0.8] for found in dealt)
+    assert all(found.rollouts[4].reward is None for found in dealt)
+    assert len({tuple(each.reward for each in found.counted) for found in dealt}) > 5
+
+
+def test_a_permuted_reward_falls_on_the_last_turn_and_keeps_the_turns():
+    rollouts = (Rollout("a", "t", (0.1, 0.2)), Rollout("b", "t", (0.1, 0.2, 0.6)))
+    found = permuted(Group("t", rollouts, 2), np.random.default_rng(1))
+    assert [len(each.turn_rewards) for each in found.rollouts] == [2, 3]
+    assert all(not any(each.turn_rewards[:-1]) for each in found.rollouts)

@@ -9,6 +9,7 @@ and answers. Deterministic.
     gbdt        histogram gradient boosting with settings for a few hundred rows
     best        linear, gbdt, a random forest or their mean, chosen by its own cross-validation with the task's metric
     search      cross-validates 64 ideas of a library fixed beforehand; search-1, search-4 and search-16 as many
+    mix         short scripts of parts drawn at random, good ideas and bad habits, for demonstrations
     informed    is handed the hidden rule's pipeline; it exists for calibration and is *privileged*
 
 Where there is more than a table, or more to predict than a label, a probability or a number, all of them run the

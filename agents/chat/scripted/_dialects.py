@@ -15,7 +15,7 @@ from langchain_core.messages import BaseMessage
 
 from sandmle.agents.chat.scripted._plan import PROFILE_MARK, read_profile
 
-__all__ = ["DIALECTS", "Dialect", "Move", "Seen", "dialect_of", "worked"]
+__all__ = ["DIALECTS", "Dialect", "Move", "Seen", "dialect_of", "stopped", "worked"]
 
 _WRITTEN = re.compile(r"^submission\.csv: \d+ rows written$", re.MULTILINE)
 _STOPPED = re.compile(r"^\[the step (?:failed|hit|printed too much|was stopped)", re.MULTILINE)
@@ -53,9 +53,14 @@ class Seen(NamedTuple):
 
 def worked(observation: str, *, handed: bool) -> bool:
     """Whether a script ran well and submitted; one that was handed prints what it likes."""
-    if _STOPPED.search(observation) or "[submission: invalid" in observation:
+    if stopped(observation) or "[submission: invalid" in observation:
         return False
     return handed or bool(_WRITTEN.search(observation))
+
+
+def stopped(observation: str) -> bool:
+    """Whether the sandbox says that a step did not end well, or the scaffold that it could not read the reply."""
+    return observation.startswith("[format]") or bool(_STOPPED.search(observation))
 
 
 class Dialect(ABC):

@@ -11,11 +11,11 @@ from sandmle.errors import BadInput
 from sandmle.task import Task
 
 if TYPE_CHECKING:
-    from sandmle.agents.chat.scripted._model import ScriptedChat
+    from langchain_core.language_models import BaseChatModel
 
 __all__ = ["ScriptedPolicy", "get_scripted", "register", "scripted_names"]
 
-_NAMES = ("dummy", "linear", "gbdt", "best", "search-1", "search-4", "search-16", "search", "informed")
+_NAMES = ("dummy", "linear", "gbdt", "best", "search-1", "search-4", "search-16", "search", "mix", "informed")
 _POLICIES: dict[str, ScriptedPolicy] = {}
 
 
@@ -40,7 +40,7 @@ class ScriptedPolicy:
         """Whether it is handed the hidden rule."""
         return self.handed is not None
 
-    def model(self, *, task: Task | None, seed: int) -> ScriptedChat:
+    def model(self, *, task: Task | None, seed: int) -> BaseChatModel:
         """The chat model.
 
         Raises:

@@ -8,12 +8,24 @@ not write is ever encoded.
 
 Vocabulary:
     renderer    writes messages as token ids in the model's own chat format
+    reading     what of a message the renderer shows
     engine      whatever samples from a model: a process elsewhere, or weights in this one
     sample      one reply as ids, with the log-probability of each
 """
 
 from sandmle.agents.chat.tokens._chat import TokenChat
 from sandmle.agents.chat.tokens._engine import Engine, Sample, SamplingSettings
+from sandmle.agents.chat.tokens._reading import READINGS, Reading
 from sandmle.agents.chat.tokens._renderer import ChatMarkup, Renderer, TextCodec
 
-__all__ = ["ChatMarkup", "Engine", "Renderer", "Sample", "SamplingSettings", "TextCodec", "TokenChat"]
+__all__ = [
+    "READINGS",
+    "ChatMarkup",
+    "Engine",
+    "Reading",
+    "Renderer",
+    "Sample",
+    "SamplingSettings",
+    "TextCodec",
+    "TokenChat",
+]

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
+from sandmle.agents.chat.tokens._reading import READINGS, Reading
 from sandmle.errors import BadInput
 from sandmle.trajectory import Message
 
@@ -63,16 +64,21 @@ class Renderer(Protocol):
 class ChatMarkup:
     r"""ChatML, the format of Qwen and SmolLM: ``<|im_start|>role\ncontent<|im_end|>\n``."""
 
-    def __init__(self, codec: TextCodec) -> None:
+    def __init__(self, codec: TextCodec, reading: Reading = "whole") -> None:
         """A renderer for a tokenizer that knows ChatML's two special tokens.
 
+        Args:
+            codec: the tokenizer.
+            reading: what of the messages the policy is shown.
+
         Raises:
-            BadInput: it does not.
+            BadInput: the tokenizer does not know them.
         """
         start, stop = codec.special("<|im_start|>"), codec.special("<|im_end|>")
         if start is None or stop is None:
             raise BadInput("the tokenizer has no <|im_start|> and <|im_end|>; take a model whose chat format is ChatML")
         self._codec, self._start, self._stop = codec, start, stop
+        self.reading: Reading = reading
         self._newline = tuple(codec.encode("\n"))
 
     @property
@@ -81,8 +87,11 @@ class ChatMarkup:
         return self._stop
 
     def message(self, message: Message) -> tuple[int, ...]:
-        """The ids of one message."""
-        content = self._codec.encode(f"{message.role}\n{message.content}")
+        """The ids of one message; none of one that is not shown."""
+        shown = READINGS[self.reading](message)
+        if shown is None:
+            return ()
+        content = self._codec.encode(f"{message.role}\n{shown}")
         return (self._start, *content, self._stop, *self._newline)
 
     def prompt_end(self) -> tuple[int, ...]:

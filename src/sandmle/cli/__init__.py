@@ -22,6 +22,7 @@ from sandmle.cli.compare import compare_command
 from sandmle.cli.demo import demo_command
 from sandmle.cli.doctor import doctor_command
 from sandmle.cli.evaluate import eval_command
+from sandmle.cli.experiment import experiment_command
 from sandmle.cli.export import app as export_app
 from sandmle.cli.grade import grade_command
 from sandmle.cli.imports import import_command
@@ -92,6 +93,7 @@ app.add_typer(export_app, name="export")
 app.command("import")(import_command)
 app.command("upload")(upload_command)
 app.command("train")(train_command)
+app.command("experiment")(experiment_command)
 app.command("serve")(serve_command)
 app.command("doctor")(doctor_command)
 

@@ -9,21 +9,33 @@ from typing import Annotated
 
 import typer
 
+from sandmle.cli.experiment import run_experiment
+
 __all__ = ["serve_command", "train_command"]
 
 
 def train_command(
     config: Annotated[
-        str, typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config or recipe.")
+        str,
+        typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config, experiment or recipe."),
     ],
     out: Annotated[
-        Path | None, typer.Option("--out", metavar="DIR", help="The training's folder; resumed where unfinished.")
+        Path | None,
+        typer.Option(
+            "--out",
+            metavar="DIR",
+            help="The training's folder; resumed where unfinished.",
+            show_default="the name of a bundled experiment",
+        ),
     ] = None,
     tasks: Annotated[
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="In place of the config's.")] = None,
     updates: Annotated[int | None, typer.Option("--updates", help="In place of the config's; may grow later.")] = None,
+    controls: Annotated[
+        bool, typer.Option("--controls", help="With an experiment such as demo-cpu: also its control arms.")
+    ] = False,
     allow_unisolated: Annotated[
         bool, typer.Option("--allow-unisolated", help="Run the policy's code even where nothing shuts it in.")
     ] = False,
@@ -35,16 +47,33 @@ def train_command(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
 ) -> None:
-    """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training."""
+    """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training.
+
+    `demo-cpu` is the learning demo: it makes tasks and demonstrations, trains, and measures on held-out tasks.
+    """
     from sandmle.cli._recipes import is_recipe, run_recipe
     from sandmle.cli._train_progress import train_progress
     from sandmle.errors import BadInput
+    from sandmle.rl.experiments import bundled_experiments
     from sandmle.rl.trainer import TrainSettings
 
     if is_recipe(config):
         changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
         run_recipe(config, {k: v for k, v in changes.items() if v is not None}, dry_run=dry_run, as_json=as_json)
         return
+    if config in bundled_experiments():
+        run_experiment(
+            config,
+            out or Path(config),
+            seeds=None if seed is None else (seed,),
+            tasks=tasks,
+            controls=controls,
+            allow_unisolated=allow_unisolated,
+            updates=updates,
+        )
+        return
+    if controls:
+        raise BadInput(f"--controls: {config} is no experiment; those are {', '.join(bundled_experiments())}")
     settings = TrainSettings.load(config)
     if recipe is not None:
         raise BadInput(f"--recipe: {config} is no recipe for rLLM")
@@ -52,7 +81,7 @@ def train_command(
         typer.echo(settings.model_dump_json(indent=2))
         return
     if out is None:
-        raise BadInput("--out: give the training's folder")
+        raise BadInput("--out DIR is missing: the folder of the training")
     from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
 
     given: dict[str, object] = {name: value for name, value in (("tasks", tasks), ("seed", seed)) if value is not None}

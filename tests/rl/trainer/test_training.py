@@ -27,7 +27,7 @@ from sandmle.rl.trainer import (
 from sandmle.rl.trainer.training import atrain
 from sandmle.seeds import get_seed, materialize
 
-TIMES = {"rollout_s", "update_s"}
+TIMES = {"rollout_s", "update_s", "sandbox_s"}
 
 
 @pytest.fixture(scope="module")
@@ -129,7 +129,7 @@ def test_every_bundled_config_loads():
     ("text", "says"),
     [
         ("seed = -1", "seed"),
-        ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of grpo"),
+        ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of best-of, grpo"),
         ("nonsense = 1", "nonsense"),
         ("= broken", "no TOML"),
     ],

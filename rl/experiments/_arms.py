@@ -1,0 +1,134 @@
+"""What each arm is: a training, a way of asking, or a constant script; and what it earns on the held-out sets."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import fmean
+
+from sandmle.rl.checkpoints import load_policy
+from sandmle.rl.engine.local import LocalEngine
+from sandmle.rl.experiments._constants import ConstantScore, best_constant
+from sandmle.rl.experiments._measure import Asked, Measured, measure
+from sandmle.rl.experiments._report import Results
+from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings, merged
+from sandmle.rl.experiments._tasks import HELD_OUT
+from sandmle.rl.trainer import GrpoSettings, TrainSettings
+from sandmle.rl.trainer.training import StepDone, atrain
+from sandmle.sandboxes import SandboxBackend
+from sandmle.task import Task
+
+__all__ = ["Arms"]
+
+IMITATION = "imitation"
+
+
+@dataclass
+class Arms:
+    """Trains and measures arms; what is on disk already is not done again.
+
+    Attributes:
+        notes: by arm, what was chosen on training tasks.
+    """
+
+    settings: ExperimentSettings
+    out: Path
+    sets: Mapping[str, Sequence[Task]]
+    scores: Sequence[ConstantScore]
+    backend: SandboxBackend
+    tell: Callable[[str], None]
+    notes: dict[str, str] = field(default_factory=dict)
+
+    async def results(self, arm: ArmSettings, seed: int) -> Results:
+        """The episodes of one arm and seed, by set and way of asking."""
+        if arm.source == "constant":
+            return self._constant(arm)
+        policy = await self._policy(arm, seed)
+        found: dict[str, dict[str, list[Measured]]] = {name: {} for name in HELD_OUT}
+        temperature = await self._best_temperature(arm, policy, seed) if arm.temperatures else 1.0
+        ways = {"sampled": Asked(temperature, self.settings.samples, arm.brief == "other")}
+        if not arm.temperatures:
+            ways["greedy"] = Asked(0.0, 1, arm.brief == "other")
+        for name in HELD_OUT:
+            for way, asked in ways.items():
+                found[name][way] = await self._measured(arm, policy, seed, name, asked)
+        return found
+
+    async def _policy(self, arm: ArmSettings, seed: int) -> Path:
+        """The folder of the arm's policy, trained now if it is not there."""
+        home = self.out / f"seed-{seed}"
+        if arm.of is not None:
+            named = next(each for each in self.settings.arms if each.name == arm.of)
+            return await self._policy(named, seed)
+        imitated = home / IMITATION
+        shared = self.settings.train.model_copy(update={"seed": seed, "tasks": self.out / "sets" / "train"})
+        if not (imitated / "policy").exists():
+            await self._train(f"{IMITATION}, seed {seed}", self._imitation(shared), imitated)
+        if arm.source == "imitation":
+            return imitated / "policy"
+        if not (home / arm.name / "policy").exists():
+            model = shared.model.model_copy(update={"path": imitated / "policy"})
+            rewarded = merged(shared.model_copy(update={"model": model, "sft": None}), arm.change)
+            await self._train(f"{arm.name}, seed {seed}", rewarded, home / arm.name)
+        return home / arm.name / "policy"
+
+    def _imitation(self, shared: TrainSettings) -> TrainSettings:
+        assert shared.sft is not None
+        sft = shared.sft.model_copy(update={"runs": (self.out / "demonstrations",)})
+        return shared.model_copy(update={"sft": sft, "grpo": None})
+
+    async def _train(self, name: str, settings: TrainSettings, out: Path) -> None:
+        def show(step: StepDone) -> None:
+            shown = {"reward", "nll", "entropy", "rollout_s", "update_s"} & step.metrics.keys()
+            told = " ".join(f"{key} {step.metrics[key]:.3g}" for key in sorted(shown))
+            if step.phase == "grpo" or step.number % 20 == 0 or step.number == step.total:
+                self.tell(f"[{name}: {step.phase} {step.number}/{step.total}] {told}")
+
+        await atrain(settings, out, on_step=show, backend=self.backend)
+
+    async def _measured(self, arm: ArmSettings, policy: Path, seed: int, of_set: str, asked: Asked) -> list[Measured]:
+        assert self.settings.train.grpo is not None
+        grpo: GrpoSettings = self.settings.train.grpo
+        weights = load_policy(policy)
+        engine = LocalEngine(weights.model, seed=seed, max_batch=grpo.max_batch)
+        path = policy.parent / f"results-{of_set}-{asked.name}.jsonl"
+        found = await measure(
+            self.sets[of_set],
+            engine,
+            weights.renderer,
+            self.backend,
+            grpo.rollouts,
+            asked,
+            at_once=grpo.max_batch,
+            path=path,
+        )
+        mean = fmean([each.reward for each in found if each.reward is not None] or [0.0])
+        self.tell(f"[{arm.name}, seed {seed}: {of_set} at temperature {asked.name}] mean reward {mean:.3f}")
+        return found
+
+    async def _best_temperature(self, arm: ArmSettings, policy: Path, seed: int) -> float:
+        """The temperature with the highest mean reward on training tasks."""
+        means = {}
+        for temperature in arm.temperatures:
+            asked = Asked(temperature, self.settings.samples)
+            found = await self._measured(arm, policy, seed, "train", asked)
+            means[temperature] = fmean([each.reward for each in found if each.reward is not None] or [0.0])
+        best = max(means, key=means.__getitem__)
+        self._note(arm, f"{best:g}")
+        return best
+
+    def _constant(self, arm: ArmSettings) -> Results:
+        """What the constant script that does best in training earns; it is the same at every temperature."""
+        best = best_constant(self.scores, [task.id for task in self.sets["train"]])
+        self.notes[arm.name] = best
+        found = {}
+        for name in HELD_OUT:
+            ids = {task.id for task in self.sets[name]}
+            rows = [score.measured() for score in self.scores if score.recipe == best and score.task_id in ids]
+            found[name] = {"sampled": rows, "greedy": rows}
+        return found
+
+    def _note(self, arm: ArmSettings, text: str) -> None:
+        known = self.notes.get(arm.name)
+        self.notes[arm.name] = f"{known}, {text}" if known else text

@@ -1,0 +1,139 @@
+"""What a policy earns on tasks: samples and a greedy episode each, kept as one line an episode."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from sandmle.agents.chat.tokens import Engine, Renderer
+from sandmle.files import write_text
+from sandmle.record import Record
+from sandmle.rl.rollouts import Player, RolloutSettings
+from sandmle.sandboxes import SandboxBackend
+from sandmle.task import Task, Tier
+from sandmle.trajectory import Episode, Message
+
+__all__ = ["Asked", "Measured", "OtherBrief", "measure", "read_measured"]
+
+
+class Measured(Record):
+    """One episode of a measurement.
+
+    Attributes:
+        reward: in [0, 1]; None where the episode is masked.
+        format: share of replies that could be parsed.
+        valid: whether a valid submission counted; ``gold`` whether it reached gold.
+        tokens: sampled.
+        sandbox_s: CPU seconds of the policy's code.
+    """
+
+    task_id: str
+    repeat: int
+    reward: float | None
+    format: float
+    valid: bool
+    gold: bool
+    tokens: int
+    sandbox_s: float
+
+    @classmethod
+    def of(cls, episode: Episode) -> Measured:
+        """What is kept of an episode."""
+        turns, grade = episode.turns, episode.grade
+        return cls(
+            task_id=episode.task_id,
+            repeat=episode.repeat,
+            reward=episode.reward.total if episode.reward else None,
+            format=sum(turn.format_ok for turn in turns) / max(len(turns), 1),
+            valid=grade is not None and grade.valid,
+            gold=grade is not None and Tier.GOLD in grade.reached,
+            tokens=sum(turn.usage.completion_tokens for turn in turns),
+            sandbox_s=sum(turn.step.cpu_s for turn in turns if turn.step),
+        )
+
+
+@dataclass(frozen=True)
+class Asked:
+    """How a policy is asked.
+
+    Attributes:
+        temperature: 0 is greedy.
+        samples: episodes a task.
+        other_brief: show it the brief of the next task in place of its own.
+    """
+
+    temperature: float
+    samples: int
+    other_brief: bool = False
+
+    @property
+    def name(self) -> str:
+        """Names the file of results."""
+        return f"{self.temperature:g}" + ("-other-brief" if self.other_brief else "")
+
+
+class OtherBrief:
+    """A renderer that shows another brief in place of the task's."""
+
+    def __init__(self, renderer: Renderer, brief: str) -> None:
+        self._renderer = renderer
+        self._brief = brief
+        self.stop = renderer.stop
+        self.prompt_end, self.reply = renderer.prompt_end, renderer.reply
+        self.reply_ids, self.text = renderer.reply_ids, renderer.text
+
+    def message(self, message: Message) -> tuple[int, ...]:
+        """The same but for the user's first message, which is the one that carries no response."""
+        if message.role == "user" and not message.content.startswith("<tool_response>"):
+            message = Message(role="user", content=self._brief)
+        return self._renderer.message(message)
+
+
+async def measure(
+    tasks: Sequence[Task],
+    engine: Engine,
+    renderer: Renderer,
+    backend: SandboxBackend,
+    rollouts: RolloutSettings,
+    asked: Asked,
+    *,
+    at_once: int,
+    path: Path,
+) -> list[Measured]:
+    """Play all episodes, or read them where ``path`` holds them.
+
+    Args:
+        tasks: in a fixed order.
+        engine: samples from the policy.
+        renderer: of the policy.
+        backend: runs its code.
+        rollouts: as in training, but for the temperature and the number of samples.
+        asked: how it is asked.
+        at_once: episodes at once.
+        path: JSON lines.
+    """
+    if path.exists():
+        return read_measured(path)
+    sampling = rollouts.sampling.model_copy(update={"temperature": asked.temperature})
+    played = rollouts.model_copy(update={"group": asked.samples, "sampling": sampling})
+    player = Player("measured", tasks, engine, renderer, backend, played, seed=0)
+    places = asyncio.Semaphore(at_once)
+
+    async def one(index: int, repeat: int) -> Measured:
+        asking = player
+        if asked.other_brief:
+            brief = (tasks[(index + 1) % len(tasks)].public / "description.md").read_text(encoding="utf-8")
+            asking = replace(player, renderer=OtherBrief(renderer, brief))
+        async with places:
+            return Measured.of((await asking.episode(tasks[index], index, repeat)).episode)
+
+    found = await asyncio.gather(*(one(i, repeat) for i in range(len(tasks)) for repeat in range(asked.samples)))
+    write_text(path, "".join(each.model_dump_json() + "\n" for each in found))
+    return list(found)
+
+
+def read_measured(path: Path) -> list[Measured]:
+    """What a measurement left."""
+    return [Measured.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]

@@ -1,0 +1,154 @@
+"""``ExperimentSettings``: an experiment, as TOML."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from sandmle.errors import BadInput
+from sandmle.record import Record, first_problem, sha256_json
+from sandmle.rl.trainer import TrainSettings
+
+__all__ = ["ArmSettings", "ExperimentSettings", "SetName", "TaskSettings", "bundled_experiments", "merged"]
+
+SetName = Literal["same", "other", "unseen"]
+Positive = Annotated[int, Field(gt=0)]
+
+
+class TaskSettings(Record):
+    """The tasks of an experiment: tables by the procedural team.
+
+    Attributes:
+        seeds: what the tasks of training come from; those of ``other_seeds`` are of families that it never sees.
+        n: slots made from ``seeds``; ``n_other`` from ``other_seeds``.
+        batch_seed: of both batches. It is not the seed of a training: all trainings share their tasks.
+        train: most tasks to train on; ``same``, ``other`` and ``unseen`` the most of each held-out set.
+        constants: scripts that are tried on every task, as the parts of ``scripted:mix`` joined by ``/``.
+    """
+
+    seeds: Annotated[tuple[str, ...], Field(min_length=1)]
+    other_seeds: Annotated[tuple[str, ...], Field(min_length=1)]
+    n: Positive = 80
+    n_other: Positive = 32
+    batch_seed: Annotated[int, Field(ge=0)] = 0
+    train: Positive = 32
+    same: Positive = 22
+    other: Positive = 22
+    unseen: Positive = 22
+    constants: Annotated[tuple[str, ...], Field(min_length=1)]
+
+
+class ArmSettings(Record):
+    """One arm.
+
+    Attributes:
+        source: ``imitation`` is the policy before rewards, ``training`` one that is trained, ``constant`` the constant
+            script that does best on training tasks.
+        of: measure this arm's policy in place of one of its own.
+        change: what its training differs in: tables of a training config, merged into ``train``.
+        temperatures: the one that does best on training tasks is measured in place of 1.
+        brief: ``other`` shows the policy the brief of another task of the set.
+        control: left out unless controls are asked for.
+    """
+
+    name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    source: Literal["imitation", "training", "constant"] = "training"
+    of: str | None = None
+    change: dict[str, Any] = Field(default_factory=dict)
+    temperatures: tuple[Annotated[float, Field(gt=0)], ...] = ()
+    brief: Literal["own", "other"] = "own"
+    control: bool = False
+
+
+class ExperimentSettings(Record):
+    """An experiment.
+
+    Attributes:
+        seeds: one training of each arm a seed; arms are paired by seed and task.
+        tasks: how they are made and divided.
+        demonstrations: episodes of ``scripted:mix`` on each training task.
+        train: what all trained arms share; its tasks and demonstrations are the experiment's.
+        samples: episodes on each held-out task at temperature 1; one more is greedy.
+        baseline: the arm that all others are compared with.
+    """
+
+    seeds: Annotated[tuple[Annotated[int, Field(ge=0)], ...], Field(min_length=1)] = (0,)
+    tasks: TaskSettings
+    demonstrations: Positive = 24
+    train: TrainSettings
+    samples: Positive = 8
+    baseline: str = "sft"
+    arms: Annotated[tuple[ArmSettings, ...], Field(min_length=1)]
+
+    @model_validator(mode="after")
+    def _arms_fit(self) -> Self:
+        names = [arm.name for arm in self.arms]
+        if len(set(names)) < len(names):
+            raise ValueError("two arms have one name")
+        if self.baseline not in names:
+            raise ValueError(f"baseline {self.baseline!r} is no arm")
+        if self.train.sft is None or self.train.grpo is None:
+            raise ValueError("train needs [train.sft] and [train.grpo]")
+        for place, arm in enumerate(self.arms):
+            if arm.of is not None and arm.of not in names[:place]:
+                raise ValueError(f"arm {arm.name!r} is of {arm.of!r}, which is no arm before it")
+            if arm.change and (arm.of is not None or arm.source != "training"):
+                raise ValueError(f"arm {arm.name!r} changes a training but has none of its own")
+            merged(self.train, arm.change)
+        return self
+
+    @property
+    def identity(self) -> str:
+        """Hex hash of all settings but the seeds and the arms, which may grow."""
+        return sha256_json(self.model_dump(mode="json", exclude={"seeds", "arms"}))
+
+    @classmethod
+    def load(cls, name: str) -> Self:
+        """Read an experiment by its path, or by the name of a bundled one.
+
+        Raises:
+            BadInput: there is none, it is no TOML, or a value can't be used; names it.
+        """
+        try:
+            return cls.model_validate(tomllib.loads(_text(name)))
+        except ValidationError as error:
+            raise BadInput(f"{name}: {first_problem(error)}") from error
+        except ValueError as error:
+            raise BadInput(f"{name}: no TOML ({error})") from error
+
+
+def merged(settings: TrainSettings, change: Mapping[str, Any]) -> TrainSettings:
+    """``settings`` with the tables of ``change`` merged in.
+
+    Raises:
+        ValueError: what comes out is no training config.
+    """
+    return TrainSettings.model_validate(_merged(settings.model_dump(), change))
+
+
+def _merged(base: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
+    out = dict(base)
+    for name, value in change.items():
+        nested = isinstance(value, Mapping) and isinstance(out.get(name), dict) and name != "estimator"
+        out[name] = _merged(out[name], value) if nested else value
+    return out
+
+
+def bundled_experiments() -> tuple[str, ...]:
+    """The names of the experiments that come with sandmle."""
+    folder = files("sandmle.rl").joinpath("experiments", "bundled")
+    return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
+
+
+def _text(name: str) -> str:
+    if name in bundled_experiments():
+        return files("sandmle.rl").joinpath("experiments", "bundled", f"{name}.toml").read_text(encoding="utf-8")
+    path = Path(name)
+    if not path.is_file():
+        raise BadInput(f"{name}: neither a file nor a bundled experiment: {', '.join(bundled_experiments())}")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,28 @@
+"""What ``sandmle train`` and ``sandmle experiment`` refuse before anything is made."""
+
+import pytest
+
+from sandmle.cli.experiment import experiment_command
+from sandmle.cli.train import train_command
+from sandmle.errors import BadInput
+
+
+def test_controls_are_for_experiments(tmp_path):
+    with pytest.raises(BadInput, match="tiny-cpu is no experiment; those are demo-cpu"):
+        train_command("tiny-cpu", tmp_path / "out", controls=True)
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_training_needs_a_folder():
+    with pytest.raises(BadInput, match="--out DIR is missing"):
+        train_command("tiny-cpu", None)
+
+
+def test_seeds_are_numbers(tmp_path):
+    with pytest.raises(BadInput, match="--seeds: give numbers"):
+        experiment_command("demo-cpu", tmp_path / "out", seeds="0,one")
+
+
+def test_an_experiment_that_is_not_there_lists_the_bundled_ones(tmp_path):
+    with pytest.raises(BadInput, match="demo-cpu"):
+        experiment_command("nowhere.toml", tmp_path / "out")
