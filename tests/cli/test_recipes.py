@@ -61,4 +61,4 @@ def test_a_recipe_is_not_started_and_an_embedded_config_is_printed(capsys: pytes
     assert sandmle("train", "tiny-cpu", "--recipe", "sandmle") == 2
     assert "--recipe: tiny-cpu is no recipe" in capsys.readouterr().err
     assert sandmle("train", "tiny-cpu") == 2
-    assert "--out: give the training's folder" in capsys.readouterr().err
+    assert "--out DIR is missing: the folder of the training" in capsys.readouterr().err
