@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.files import disk_errors
+from sandmle.files import SCRATCH, clear_leftovers, disk_errors, publish_folder, scratch_folder
 
 
 @pytest.mark.parametrize("number", [errno.EACCES, errno.EPERM, errno.EROFS])
@@ -32,3 +32,14 @@ def test_a_file_in_the_place_of_a_folder_is_bad_input(tmp_path):
     for where in (tmp_path / "file", tmp_path / "file" / "out", tmp_path / ("x" * 300)):
         with pytest.raises(BadInput, match=r"can't write there .*choose another place"), disk_errors(where):
             (where / "inside").mkdir(parents=True)
+
+
+def test_a_scratch_folder_goes_and_so_does_what_a_killed_process_left(tmp_path):
+    (tmp_path / ".git").mkdir()
+    with scratch_folder(tmp_path) as scratch:
+        (scratch / "task").mkdir()
+        publish_folder(scratch / "task", tmp_path / "task")
+    assert {path.name for path in tmp_path.iterdir()} == {".git", "task"}
+    (tmp_path / f"{SCRATCH}left" / "half").mkdir(parents=True)
+    clear_leftovers(tmp_path)
+    assert {path.name for path in tmp_path.iterdir()} == {".git", "task"}

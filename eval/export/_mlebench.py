@@ -11,7 +11,6 @@ the median threshold. MLE-bench rounds scores to five places, so the board is ro
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -21,7 +20,7 @@ from sandmle.errors import BadInput
 from sandmle.eval.acceptance import stand_in_board
 from sandmle.eval.export._data import write_data
 from sandmle.eval.grading.medals import board_score
-from sandmle.files import disk_errors, publish_folder, write_text
+from sandmle.files import clear_leftovers, disk_errors, folder_lock, publish_folder, scratch_folder, write_text
 from sandmle.task import Task
 
 __all__ = ["export_mlebench"]
@@ -77,12 +76,13 @@ def export_mlebench(tasks: Sequence[Task], out: Path) -> None:
         EnvironmentProblem: ``out`` can't be written.
     """
     boards = {task.id: _board(task) for task in tasks}
-    with disk_errors(out):
+    with disk_errors(out), folder_lock(out):
+        clear_leftovers(out)
         for folder in ("competitions", "data"):
-            (out / folder).mkdir(parents=True, exist_ok=True)
+            (out / folder).mkdir(exist_ok=True)
         for task in tasks:
-            with tempfile.TemporaryDirectory(dir=out, prefix=f".{task.id}.") as scratch:
-                entry, data = Path(scratch) / "entry", Path(scratch) / "data"
+            with scratch_folder(out) as scratch:
+                entry, data = scratch / "entry", scratch / "data"
                 _write_entry(task, boards[task.id], entry)
                 write_data(task, data / "prepared")
                 publish_folder(data, out / "data" / task.id)

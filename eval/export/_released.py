@@ -14,13 +14,20 @@ from __future__ import annotations
 
 import json
 import shutil
-import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
 from sandmle.errors import BadInput
 from sandmle.eval.export._data import write_data
-from sandmle.files import disk_errors, hash_tree, publish_folder, write_text
+from sandmle.files import (
+    clear_leftovers,
+    disk_errors,
+    folder_lock,
+    hash_tree,
+    publish_folder,
+    scratch_folder,
+    write_text,
+)
 from sandmle.task import Task
 
 __all__ = ["LISTED", "SUMS", "export_released"]
@@ -40,11 +47,11 @@ def export_released(tasks: Sequence[Task], out: Path) -> None:
     for task in tasks:
         if task.manifest.thresholds is None or not (task.provenance / "evaluator.py").exists():
             raise BadInput(f"{task.id} has no thresholds and no evaluator: only synthetic tasks can be exported")
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
+    with disk_errors(out), folder_lock(out):
+        clear_leftovers(out)
         for task in tasks:
-            with tempfile.TemporaryDirectory(dir=out, prefix=f".{task.id}.") as scratch:
-                folder = Path(scratch) / task.id
+            with scratch_folder(out) as scratch:
+                folder = scratch / task.id
                 write_data(task, folder / "prepared")
                 (folder / EVALUATOR).parent.mkdir()
                 shutil.copyfile(task.provenance / "evaluator.py", folder / EVALUATOR)

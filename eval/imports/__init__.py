@@ -18,6 +18,6 @@ the metric is recognised, and our grader grades; a task whose metric is none of 
 from sandmle.eval.imports._bundle import find_bundles
 from sandmle.eval.imports._check import check_imported
 from sandmle.eval.imports._record import ImportRecord, ImportReport
-from sandmle.eval.imports._released import clear_leftovers, import_released
+from sandmle.eval.imports._released import import_released
 
-__all__ = ["ImportRecord", "ImportReport", "check_imported", "clear_leftovers", "find_bundles", "import_released"]
+__all__ = ["ImportRecord", "ImportReport", "check_imported", "find_bundles", "import_released"]

@@ -18,13 +18,11 @@ from sandmle.eval.imports._leaks import find_leak
 from sandmle.eval.imports._recognise import Recognised, recognise
 from sandmle.eval.imports._record import IMPORT, QUARANTINE, ImportRecord, ImportReport, Refused
 from sandmle.eval.imports._tables import read_table, read_tables
-from sandmle.files import PUBLIC_TIME, disk_errors, hash_tree, publish_folder, write_text
+from sandmle.files import PUBLIC_TIME, SCRATCH, disk_errors, hash_tree, publish_folder, write_text
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import TIERS, Lineage, MadeBy, Modality, ProblemType, TaskManifest, Thresholds, Tier
 
-__all__ = ["clear_leftovers", "import_released"]
-
-SCRATCH = ".import-"
+__all__ = ["import_released"]
 
 MAX_REASON = 500
 MAX_TITLE = 200
@@ -33,12 +31,6 @@ MAX_HEAD = 10_000
 SUFFIXES: dict[Modality, tuple[str, ...]] = {"image": (".png", ".jpg", ".jpeg"), "audio": (".wav",)}
 WORDY = 5.0
 """Mean number of words in the cells of a column from which on a table counts as text."""
-
-
-def clear_leftovers(out: Path) -> None:
-    """Remove what killed imports left in ``out``; no other may be under way there."""
-    for left in out.glob(f"{SCRATCH}*"):
-        shutil.rmtree(left)
 
 
 async def import_released(root: Path, out: Path, backend: SandboxBackend) -> ImportReport:

@@ -16,7 +16,7 @@ from pathlib import Path
 from sandmle.errors import BadInput
 from sandmle.eval.reference import Baselines, Measured, arguments, baseline_script, measure, published
 from sandmle.eval.suites._kind import Preparation, Sources, SuiteKind
-from sandmle.files import disk_errors, folder_lock, write_text
+from sandmle.files import clear_leftovers, disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord, sha256_json
 from sandmle.seeds import RealTask, get_seed, missing_install, real_task
 from sandmle.settings import get_settings
@@ -91,6 +91,7 @@ class Bundled(SuiteKind):
         if sources != Sources():
             raise BadInput("suite bundled: its data come inside installed packages; it takes no --data and the like")
         with disk_errors(self.folder), folder_lock(self.folder, wait=True):
+            clear_leftovers(self.folder)
             state, tasks = _state(), []
             for name in MEMBERS:
                 hint = missing_install(get_seed(name))

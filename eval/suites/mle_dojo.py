@@ -19,7 +19,6 @@ import io
 import math
 import os
 import shlex
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -33,7 +32,16 @@ from sandmle.eval.grading.boards import BOARDS, Boards
 from sandmle.eval.grading.medals import board_lower_is_better, thresholds_from_leaderboard
 from sandmle.eval.grading.original import HIDDEN, ORIGINAL, OriginalGrader
 from sandmle.eval.suites._kind import Preparation, Sources, SuiteKind
-from sandmle.files import bring_file, disk_errors, publish_folder, sha256_file, write_text
+from sandmle.files import (
+    bring_file,
+    clear_leftovers,
+    disk_errors,
+    folder_lock,
+    publish_folder,
+    scratch_folder,
+    sha256_file,
+    write_text,
+)
 from sandmle.record import VersionedRecord
 from sandmle.task import Lineage, MadeBy, Modality, ProblemType, Task, TaskLimits, TaskManifest
 
@@ -90,8 +98,8 @@ class MleDojo(SuiteKind):
             EnvironmentProblem: the tasks can't be written.
         """
         checkout, data = _checkout(sources), _data(sources)
-        with disk_errors(self.folder):
-            self.folder.mkdir(parents=True, exist_ok=True)
+        with disk_errors(self.folder), folder_lock(self.folder):
+            clear_leftovers(self.folder)
             for member in members():
                 on_done(self._prepare(member, checkout, data))
 
@@ -103,9 +111,9 @@ class MleDojo(SuiteKind):
         if not (source / "public").is_dir():
             return Preparation(member.id, None, f"no data; in {checkout}: {_command(member.id, data)}")
         try:
-            with tempfile.TemporaryDirectory(dir=self.folder, prefix=f".{member.task_id}.") as scratch:
-                _write(member, source, checkout, Path(scratch) / member.task_id)
-                publish_folder(Path(scratch) / member.task_id, target)
+            with scratch_folder(self.folder) as scratch:
+                _write(member, source, checkout, scratch / member.task_id)
+                publish_folder(scratch / member.task_id, target)
         except BadInput as error:
             return Preparation(member.id, None, str(error))
         return Preparation(member.id, Task.load(target))

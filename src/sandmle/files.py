@@ -17,11 +17,14 @@ from sandmle.errors import BadInput, EnvironmentProblem
 
 __all__ = [
     "PUBLIC_TIME",
+    "SCRATCH",
     "bring_file",
+    "clear_leftovers",
     "disk_errors",
     "folder_lock",
     "hash_tree",
     "publish_folder",
+    "scratch_folder",
     "sha256_file",
     "write_bytes",
     "write_text",
@@ -29,6 +32,8 @@ __all__ = [
 
 PUBLIC_TIME = 1_704_067_200
 """Modification time of every file that an agent sees, in seconds: a clock must not tell of labels."""
+SCRATCH = ".scratch-"
+"""How the names of folders begin that are still being filled, beside their public place."""
 _CHUNK = 1 << 20
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _FORBIDDEN = (errno.EACCES, errno.EPERM, errno.EROFS)
@@ -123,6 +128,20 @@ def publish_folder(source: Path, target: Path) -> None:
         shutil.rmtree(doomed, ignore_errors=True)
     source.replace(target)
     _sync(target.parent)
+
+
+@contextmanager
+def scratch_folder(out: Path) -> Iterator[Path]:
+    """A new folder in ``out``, made if need be, to fill one for ``publish_folder`` in; it goes at the end."""
+    out.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=out, prefix=SCRATCH) as name:
+        yield Path(name)
+
+
+def clear_leftovers(out: Path) -> None:
+    """Remove the scratch folders that killed processes left in ``out``; the caller holds its ``folder_lock``."""
+    for left in out.glob(f"{SCRATCH}*"):
+        shutil.rmtree(left)
 
 
 def _sync(path: Path) -> None:

@@ -1,7 +1,8 @@
 """Grades one submission with MLE-bench's own code: its registry, its readers and the competition's grade function.
 
 A submission that MLE-bench can't read, refuses or crashes on is invalid, as it is there. Anything that goes wrong
-before the submission is opened is a problem of the installation.
+before the submission is opened is a problem of the installation, and so is what the
+machine lacks while it grades.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 Verdict = dict[str, Any]
+MACHINE = (MemoryError, OSError, ImportError)
+"""What code raises because of where it runs, not because of what it is given."""
 
 
 def judge(request: dict[str, str]) -> Verdict:
@@ -31,6 +34,8 @@ def judge(request: dict[str, str]) -> Verdict:
     n_answers, columns = len(answers), set(read_csv(competition.sample_submission, nrows=0).columns)
     try:
         score = float(competition.grader.grade_fn(table, answers))
+    except MACHINE as error:
+        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - MLE-bench takes any exception for an invalid submission
         return {"error": fault(table, n_answers, columns), "detail": told(error)}
     if not math.isfinite(score):

@@ -5,7 +5,8 @@
 
 A metric is the class below ``mledojo.metrics.base.CompetitionMetrics`` that a competition's ``metric.py`` defines. As
 in MLE-Dojo, pandas reads both tables, ``validate_submission`` refuses by raising, and ``evaluate`` then scores.
-Anything that goes wrong before the submission is opened is a problem of the installation.
+Anything that goes wrong before the submission is opened is a problem of the installation, and so is what the
+machine lacks while it grades.
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 Verdict = dict[str, Any]
+MACHINE = (MemoryError, OSError, ImportError)
+"""What code raises because of where it runs, not because of what it is given."""
 
 
 def judge(request: dict[str, str]) -> Verdict:
@@ -63,10 +66,14 @@ def scored(metric: Any, table: Any, truth: Any) -> Verdict:  # noqa: ANN401 - a 
     n_truth, wanted = len(truth), set(truth.columns)
     try:
         metric.validate_submission(table, truth)
+    except MACHINE as error:
+        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - MLE-Dojo takes any exception for a refusal
         return {"error": fault(table, n_truth, wanted), "detail": told(error)}
     try:
         score = float(metric.evaluate(truth, table))
+    except MACHINE as error:
+        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - likewise
         return {"error": "metric_undefined", "detail": told(error)}
     if not math.isfinite(score):

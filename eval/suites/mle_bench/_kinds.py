@@ -9,6 +9,7 @@ from sandmle.errors import BadInput
 from sandmle.eval.suites._kind import Preparation, Sources, SuiteKind
 from sandmle.eval.suites.mle_bench._table import competitions
 from sandmle.eval.suites.mle_bench._task import build_task
+from sandmle.files import clear_leftovers, disk_errors, folder_lock
 from sandmle.mlebench import Checkout, Entry
 from sandmle.task import Task
 
@@ -43,8 +44,10 @@ class MleBench(SuiteKind):
         data, members = sources.data.resolve(), self._members(checkout)
         if not any((data / name / "prepared").is_dir() for name in members):
             raise BadInput(f"{data}: no data of {self.name}; get them with `{fetch} {data}`")
-        for name in members:
-            on_done(self._prepare(checkout, name, sources, data))
+        with disk_errors(self.folder), folder_lock(self.folder):
+            clear_leftovers(self.folder)
+            for name in members:
+                on_done(self._prepare(checkout, name, sources, data))
 
     def _members(self, checkout: Checkout) -> list[str]:
         """The ids of the competitions, sorted."""

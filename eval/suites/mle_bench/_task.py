@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from importlib.metadata import version
 from pathlib import Path
 
@@ -18,7 +17,7 @@ from sandmle.eval.metrics import get_metric
 from sandmle.eval.suites._kind import GraderName
 from sandmle.eval.suites.mle_bench._format import read_header, submission_format, write_answers
 from sandmle.eval.suites.mle_bench._table import Competition
-from sandmle.files import bring_file, disk_errors, publish_folder, sha256_file, write_text
+from sandmle.files import bring_file, disk_errors, publish_folder, scratch_folder, sha256_file, write_text
 from sandmle.mlebench import Entry
 from sandmle.record import VersionedRecord, first_problem
 from sandmle.task import Lineage, MadeBy, SubmissionFormat, Task, TaskLimits, TaskManifest
@@ -46,12 +45,9 @@ def build_task(entry: Entry, competition: Competition, data: Path, grader: Grade
         why = competition.note or "its metric or format is none of ours"
         raise BadInput(f"needs --grader original: {why}")
     task_id = entry.id.lower()
-    with disk_errors(out):
-        out.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out, prefix=f".{task_id}.") as scratch:
-            folder = Path(scratch) / task_id
-            _Builder(entry, competition, data, grader, folder).build()
-            publish_folder(folder, out / task_id)
+    with disk_errors(out), scratch_folder(out) as scratch:
+        _Builder(entry, competition, data, grader, scratch / task_id).build()
+        publish_folder(scratch / task_id, out / task_id)
     return Task.load(out / task_id)
 
 

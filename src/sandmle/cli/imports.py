@@ -31,8 +31,8 @@ def import_command(
     ] = False,
 ) -> None:
     """Bring tasks in: run their evaluators in a sandbox, recognise the metric, verify. Exit code 1: one was refused."""
-    from sandmle.eval.imports import clear_leftovers, find_bundles
-    from sandmle.files import disk_errors, folder_lock
+    from sandmle.eval.imports import find_bundles
+    from sandmle.files import clear_leftovers, disk_errors, folder_lock
     from sandmle.sandboxes import LocalBackend
     from sandmle.settings import get_settings
 

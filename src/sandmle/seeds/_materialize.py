@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.metadata
-import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from sandmle.canary import CANARY_COLUMN, canary
 from sandmle.errors import BadInput, SandmleError
-from sandmle.files import disk_errors, hash_tree, publish_folder, write_text
+from sandmle.files import disk_errors, hash_tree, publish_folder, scratch_folder, write_text
 from sandmle.record import sha256_json
 from sandmle.seeds._metrics import METRICS, MetricFacts
 from sandmle.seeds._record import Seed
@@ -56,16 +55,14 @@ class RealTask:
         """
         task_id = self.manifest.id
         told = {f"provenance/{name}": text.encode() for name, text in (provenance or {}).items()}
-        with disk_errors(out):
-            out.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryDirectory(dir=out, prefix=f".{task_id}.") as scratch:
-                folder = Path(scratch) / task_id
-                for name, data in (self.files | told).items():
-                    (folder / name).parent.mkdir(parents=True, exist_ok=True)
-                    (folder / name).write_bytes(data)
-                manifest = self.manifest.model_copy(update={"thresholds": thresholds, "files": hash_tree(folder)})
-                write_text(folder / "task.json", TaskManifest.model_validate(manifest.model_dump()).to_text())
-                publish_folder(folder, out / task_id)
+        with disk_errors(out), scratch_folder(out) as scratch:
+            folder = scratch / task_id
+            for name, data in (self.files | told).items():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(data)
+            manifest = self.manifest.model_copy(update={"thresholds": thresholds, "files": hash_tree(folder)})
+            write_text(folder / "task.json", TaskManifest.model_validate(manifest.model_dump()).to_text())
+            publish_folder(folder, out / task_id)
         return Task.load(out / task_id)
 
 

@@ -37,6 +37,7 @@ def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
 def exported(task: Task, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("exported")
     export_mlebench([task], out)
+    (out / ".scratch-of-a-killed-one" / "data").mkdir(parents=True)
     export_mlebench([task], out)
     return out
 
@@ -70,7 +71,7 @@ def test_the_entry_names_what_is_there_and_no_canary(task: Task, exported: Path)
     assert (data / task.id / "prepared/public/description.md").read_text() == (entry / "description.md").read_text()
     with (data / config["dataset"]["answers"]).open() as stream:
         assert "canary" not in next(csv.reader(stream))
-    assert sorted(path.name for path in exported.iterdir()) == ["competitions", "data"]
+    assert sorted(path.name for path in exported.iterdir()) == [".sandmle", "competitions", "data"]
 
 
 def test_scores_are_ours(task: Task, exported: Path, grade, tmp_path: Path) -> None:

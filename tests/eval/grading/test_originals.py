@@ -2,7 +2,9 @@
 
 import shutil
 import sys
+import types
 
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -10,6 +12,7 @@ from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.eval.grading import grade_bytes, original
 from sandmle.eval.grading.boards import BOARDS, Boards
 from sandmle.eval.grading.original import ORIGINAL, OriginalGrader, require_original
+from sandmle.eval.grading.originals import mle_bench, mle_dojo
 from sandmle.grades import GradeError
 from sandmle.settings import get_settings
 from sandmle.task import Task
@@ -91,6 +94,31 @@ def test_code_that_comes_with_a_strangers_task_is_never_run(task, monkeypatch, t
     with pytest.raises(BadInput, match="suites prepare mle-dojo"):
         require_original(task)
     assert not proof.exists()
+
+
+LACKS = [MemoryError("no room"), OSError(28, "No space left on device"), ModuleNotFoundError("No module named 'x'")]
+
+
+@pytest.mark.parametrize("error", LACKS)
+def test_what_the_machine_lacks_while_it_grades_is_a_problem(error, tmp_path, monkeypatch):
+    def grade(*_):
+        raise error
+
+    utils = types.ModuleType("mlebench.utils")
+    utils.read_csv = pd.read_csv
+    monkeypatch.setitem(sys.modules, "mlebench", types.ModuleType("mlebench"))
+    monkeypatch.setitem(sys.modules, "mlebench.utils", utils)
+    table = pd.DataFrame({"id": [1], "y": [2]})
+    table.to_csv(tmp_path / "submission.csv", index=False)
+    competition = types.SimpleNamespace(
+        sample_submission=tmp_path / "submission.csv", grader=types.SimpleNamespace(grade_fn=grade)
+    )
+    monkeypatch.setattr(mle_bench, "load", lambda _: (competition, table))
+    request = {"submission": str(tmp_path / "submission.csv")}
+    metrics = [types.SimpleNamespace(validate_submission=check, evaluate=grade) for check in (grade, lambda *_: None)]
+    for verdict in (mle_bench.judge(request), *(mle_dojo.scored(metric, table, table) for metric in metrics)):
+        assert list(verdict) == ["problem"]
+        assert str(error) in verdict["problem"]
 
 
 def test_a_grader_that_babbles_is_our_own_fault(task):

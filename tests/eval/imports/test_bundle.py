@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 from sandmle.errors import BadInput
-from sandmle.eval.imports import clear_leftovers, find_bundles
+from sandmle.eval.imports import find_bundles
 from sandmle.eval.imports._bundle import Bundle, open_bundle
 from sandmle.eval.imports._forms import candidates
 from sandmle.eval.imports._leaks import _telling, find_leak
@@ -125,13 +125,6 @@ def test_tables_are_bounded(tmp_path: Path) -> None:
         path.write_bytes(data)
         with pytest.raises(Refused, match="no CSV file"):
             read_table(path)
-
-
-def test_what_a_killed_import_left_goes(tmp_path: Path) -> None:
-    for name in (".import-abc/shop", "shop"):
-        (tmp_path / name).mkdir(parents=True)
-    clear_leftovers(tmp_path)
-    assert [path.name for path in tmp_path.iterdir()] == ["shop"]
 
 
 @pytest.fixture

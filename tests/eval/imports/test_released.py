@@ -73,7 +73,7 @@ def build(root: Path, told: dict[str, object], truth: list[object], sample: obje
     draw = np.random.default_rng(0)
     table = pd.DataFrame({"id": range(ROWS), "size": draw.normal(size=ROWS).round(3)})
     table.to_csv(public / "test.csv", index=False)
-    table.assign(id=table["id"] + 1000, **{column: truth}).to_csv(public / "train.csv", index=False)
+    table.assign(id=table["id"] + 1000, **{column: truth[::-1]}).to_csv(public / "train.csv", index=False)
     shown = sample if isinstance(sample, dict) else {column: sample}
     table[["id"]].assign(**shown).to_csv(public / "sample_submission.csv", index=False)
     table[["id"]].assign(**{column: truth}).to_csv(public / "answer.csv", index=False)

@@ -187,11 +187,12 @@ def test_a_broken_member_is_told_and_leaves_nothing(sources, settings, tmp_path:
     (data / "facial-keypoints-detection/data/private/private_leaderboard.csv").write_text("rank,score\n")
     (data / "unimelb/data").mkdir(parents=True)
     (data / "unimelb/data/public").symlink_to(folder / "public")
+    (settings / "suites/mle-dojo/.scratch-of-a-killed-one/x").mkdir(parents=True)
     found = prepare(sources[0], data)
     assert "public/pictures/labels.csv is a hidden file" in found["GiveMeSomeCredit"]
     assert "no scores" in found["facial-keypoints-detection"]
     assert "test_answer.csv is missing" in found["unimelb"]
-    assert list((settings / "suites/mle-dojo").iterdir()) == []
+    assert [path.name for path in (settings / "suites/mle-dojo").iterdir()] == [".sandmle"]
 
 
 def test_what_is_missing_is_told_with_the_command_that_gets_it(sources, settings, tmp_path: Path) -> None:

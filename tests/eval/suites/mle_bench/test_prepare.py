@@ -218,11 +218,12 @@ def write(path, text):
 def test_what_is_wrong_with_one_competition_is_told_and_the_others_go_on(spoil, says, cli, sources, home):
     options = sources(CACTUS, INSULTS)
     spoil(options)
+    (home / "suites/mle-bench-lite/.scratch-of-a-killed-one/x").mkdir(parents=True)
     done = cli("suites", "prepare", "mle-bench-lite", *options)
     said, ready = done.stderr.splitlines()
     assert says.format(data=options[1], checkout=options[3]) in said
     assert ready == f"{INSULTS}: ready"
-    assert [path.name for path in (home / "suites/mle-bench-lite").iterdir()] == [INSULTS]
+    assert {path.name for path in (home / "suites/mle-bench-lite").iterdir()} == {".sandmle", INSULTS}
 
 
 @pytest.mark.parametrize(
