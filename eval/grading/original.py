@@ -7,7 +7,8 @@ benchmark is installed is a matter of the machine, so it stands in the settings,
 
 ``prepared/private/original`` holds the hidden files as the benchmark's own code wants them. A script that exits with an
 error says that the submission can't be scored: the originals crash on some invalid files, and one file must not end a
-batch. One that is killed, prints no verdict, takes too long or names a problem is our own affair, never a score.
+batch. One that prints no verdict or names a problem is our own affair, never a score; and so is one that is killed or
+takes too long, if the sample submission fares no better: else a submission could get itself out of every mean.
 
 The process is outside of any sandbox, so it runs nobody's code but the benchmark's: its installed package, or the copy
 that `sandmle suites prepare` made of it on this machine. It sees none of our keys. What it says of a submission may
@@ -23,6 +24,7 @@ import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Literal
@@ -63,6 +65,10 @@ class OriginalGrader(VersionedRecord):
     competition: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_-]*$")]
 
 
+class _Cut(InfraError):
+    """A grader's process was killed, or took too long."""
+
+
 class Verdict(Record):
     """What a script prints: a score, the code of the fault and its detail, or what is wrong with the installation."""
 
@@ -101,9 +107,22 @@ def score_by_original(task: Task, original: OriginalGrader, data: bytes) -> floa
         BadInput: the grader's code came with the task, and from elsewhere than ``sandmle suites prepare``.
         InvalidSubmission: it gives none, or dies.
         EnvironmentProblem: the benchmark is not installed where the settings say, or lacks a library.
-        InfraError: it was killed, its answer can't be read, or it takes longer than ``SECONDS``.
+        InfraError: its answer can't be read; or it is killed or takes longer than ``SECONDS``, and so with the sample
+            submission.
     """
     _refuse_foreign(task, original)
+    try:
+        return _scored(task, original, data)
+    except _Cut as cut:
+        sample = task.public / "sample_submission.csv"
+        if not sample.is_file():
+            raise
+        with suppress(InvalidSubmission):
+            _scored(task, original, sample.read_bytes())
+        raise _refusal(original.package, GradeError.METRIC_UNDEFINED, str(cut)) from cut
+
+
+def _scored(task: Task, original: OriginalGrader, data: bytes) -> float:
     python = _interpreter(original.package)
     with tempfile.TemporaryDirectory(prefix="sandmle-grade-") as scratch:
         submission = Path(scratch) / "submission.csv"
@@ -171,12 +190,12 @@ def _run(package: Package, python: Path, request: str, folder: Path) -> str:
             timeout=SECONDS,
         )
     except subprocess.TimeoutExpired as error:
-        raise InfraError(f"the original grader took longer than {SECONDS:g} s") from error
+        raise _Cut(f"the original grader took longer than {SECONDS:g} s") from error
     except OSError as error:
         raise EnvironmentProblem(f"{command[0]}: {error.strerror}") from error
     last = done.stderr.strip().rpartition("\n")[2][-_LAST_LINES:]
     if done.returncode < 0:
-        raise InfraError(f"the original grader was ended by signal {-done.returncode}: {last}")
+        raise _Cut(f"the original grader was ended by signal {-done.returncode}: {last}")
     if done.returncode:
         raise _refusal(package, GradeError.UNPARSABLE, last)
     return done.stdout

@@ -8,6 +8,7 @@ machine lacks while it grades.
 from __future__ import annotations
 
 import contextlib
+import errno
 import json
 import math
 import sys
@@ -15,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 Verdict = dict[str, Any]
-MACHINE = (MemoryError, OSError, ImportError)
-"""What code raises because of where it runs, not because of what it is given."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+"""Errors of a machine without room. That memory runs out, or a file is missing, a submission can bring about."""
 
 
 def judge(request: dict[str, str]) -> Verdict:
@@ -34,10 +35,8 @@ def judge(request: dict[str, str]) -> Verdict:
     n_answers, columns = len(answers), set(read_csv(competition.sample_submission, nrows=0).columns)
     try:
         score = float(competition.grader.grade_fn(table, answers))
-    except MACHINE as error:
-        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - MLE-bench takes any exception for an invalid submission
-        return {"error": fault(table, n_answers, columns), "detail": told(error)}
+        return lacks(error) or {"error": fault(table, n_answers, columns), "detail": told(error)}
     if not math.isfinite(score):
         return {"error": "non_finite", "detail": f"the score is {score}"}
     return {"score": score}
@@ -54,6 +53,12 @@ def load(request: dict[str, str]) -> tuple[Any, Any]:
         (prepared / name).symlink_to(request[name])
     competition = registry.set_data_dir(Path("data")).get_competition(request["competition"])
     return competition, load_answers(competition.answers)
+
+
+def lacks(error: Exception) -> Verdict:
+    """The verdict where what the machine lacks is to blame; else empty."""
+    lacking = isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in FULL)
+    return {"problem": told(error)} if lacking else {}
 
 
 def fault(table: Any, n_answers: int, columns: set[str]) -> str:  # noqa: ANN401 - a data frame

@@ -12,6 +12,7 @@ machine lacks while it grades.
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib.util
 import inspect
 import json
@@ -21,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 Verdict = dict[str, Any]
-MACHINE = (MemoryError, OSError, ImportError)
-"""What code raises because of where it runs, not because of what it is given."""
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE)
+"""Errors of a machine without room. That memory runs out, or a file is missing, a submission can bring about."""
 
 
 def judge(request: dict[str, str]) -> Verdict:
@@ -66,19 +67,21 @@ def scored(metric: Any, table: Any, truth: Any) -> Verdict:  # noqa: ANN401 - a 
     n_truth, wanted = len(truth), set(truth.columns)
     try:
         metric.validate_submission(table, truth)
-    except MACHINE as error:
-        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - MLE-Dojo takes any exception for a refusal
-        return {"error": fault(table, n_truth, wanted), "detail": told(error)}
+        return lacks(error) or {"error": fault(table, n_truth, wanted), "detail": told(error)}
     try:
         score = float(metric.evaluate(truth, table))
-    except MACHINE as error:
-        return {"problem": told(error)}
     except Exception as error:  # noqa: BLE001 - likewise
-        return {"error": "metric_undefined", "detail": told(error)}
+        return lacks(error) or {"error": "metric_undefined", "detail": told(error)}
     if not math.isfinite(score):
         return {"error": "non_finite", "detail": f"the score is {score}"}
     return {"score": score}
+
+
+def lacks(error: Exception) -> Verdict:
+    """The verdict where what the machine lacks is to blame; else empty."""
+    lacking = isinstance(error, ImportError) or (isinstance(error, OSError) and error.errno in FULL)
+    return {"problem": told(error)} if lacking else {}
 
 
 def fault(table: Any, n_truth: int, wanted: set[str]) -> str:  # noqa: ANN401 - a data frame

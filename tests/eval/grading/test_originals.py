@@ -22,6 +22,9 @@ import json, sys
 request = json.load(sys.stdin)
 text = open(request["submission"]).read()
 print("some library says hello")
+if text == "kill":
+    import os
+    os.kill(os.getpid(), 9)
 if text == "die":
     raise SystemExit("KeyError: 'id'")
 if text == "babble":
@@ -96,29 +99,56 @@ def test_code_that_comes_with_a_strangers_task_is_never_run(task, monkeypatch, t
     assert not proof.exists()
 
 
-LACKS = [MemoryError("no room"), OSError(28, "No space left on device"), ModuleNotFoundError("No module named 'x'")]
+LACKS = [OSError(28, "No space left on device"), ModuleNotFoundError("No module named 'x'")]
+PROVOKED = [MemoryError("no room"), FileNotFoundError(2, "No such file", "an-image-that-the-submission-names.png")]
+
+
+@pytest.fixture
+def verdicts(tmp_path, monkeypatch):
+    """``verdicts(error)``: of both scripts where the benchmark's code raises it."""
+
+    def judged(error):
+        def grade(*_):
+            raise error
+
+        utils = types.ModuleType("mlebench.utils")
+        utils.read_csv = pd.read_csv
+        monkeypatch.setitem(sys.modules, "mlebench", types.ModuleType("mlebench"))
+        monkeypatch.setitem(sys.modules, "mlebench.utils", utils)
+        table = pd.DataFrame({"id": [1], "y": [2]})
+        table.to_csv(tmp_path / "submission.csv", index=False)
+        competition = types.SimpleNamespace(
+            sample_submission=tmp_path / "submission.csv", grader=types.SimpleNamespace(grade_fn=grade)
+        )
+        monkeypatch.setattr(mle_bench, "load", lambda _: (competition, table))
+        checks = (grade, lambda *_: None)
+        metrics = [types.SimpleNamespace(validate_submission=check, evaluate=grade) for check in checks]
+        found = mle_bench.judge({"submission": str(tmp_path / "submission.csv")})
+        return [found, *(mle_dojo.scored(metric, table, table) for metric in metrics)]
+
+    return judged
 
 
 @pytest.mark.parametrize("error", LACKS)
-def test_what_the_machine_lacks_while_it_grades_is_a_problem(error, tmp_path, monkeypatch):
-    def grade(*_):
-        raise error
-
-    utils = types.ModuleType("mlebench.utils")
-    utils.read_csv = pd.read_csv
-    monkeypatch.setitem(sys.modules, "mlebench", types.ModuleType("mlebench"))
-    monkeypatch.setitem(sys.modules, "mlebench.utils", utils)
-    table = pd.DataFrame({"id": [1], "y": [2]})
-    table.to_csv(tmp_path / "submission.csv", index=False)
-    competition = types.SimpleNamespace(
-        sample_submission=tmp_path / "submission.csv", grader=types.SimpleNamespace(grade_fn=grade)
-    )
-    monkeypatch.setattr(mle_bench, "load", lambda _: (competition, table))
-    request = {"submission": str(tmp_path / "submission.csv")}
-    metrics = [types.SimpleNamespace(validate_submission=check, evaluate=grade) for check in (grade, lambda *_: None)]
-    for verdict in (mle_bench.judge(request), *(mle_dojo.scored(metric, table, table) for metric in metrics)):
+def test_what_the_machine_lacks_while_it_grades_is_a_problem(error, verdicts):
+    for verdict in verdicts(error):
         assert list(verdict) == ["problem"]
         assert str(error) in verdict["problem"]
+
+
+@pytest.mark.parametrize("error", PROVOKED)
+def test_what_a_submission_can_bring_about_is_no_problem_of_the_machine(error, verdicts):
+    assert all("problem" not in verdict and verdict["error"] for verdict in verdicts(error))
+
+
+def test_a_submission_that_kills_the_grader_is_invalid_where_the_sample_does_not(task):
+    sample = task.public / "sample_submission.csv"
+    sample.write_text("0.5")
+    report = grade_bytes(task, b"kill")
+    assert (report.score, report.error) == (None, GradeError.METRIC_UNDEFINED)
+    sample.write_text("kill")
+    with pytest.raises(InfraError, match="signal 9"):
+        grade_bytes(task, b"kill")
 
 
 def test_a_grader_that_babbles_is_our_own_fault(task):
