@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -11,6 +12,9 @@ from typing import Any
 import pytest
 
 HANG = "hang"
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background job, so in its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def _completion(content: str | None, **extras: Any) -> dict[str, Any]:

@@ -3,7 +3,7 @@ from pathlib import Path
 
 import pytest
 
-from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.errors import BadInput
 from sandmle.seeds import add_folder, get_seed, list_seeds, load_table, select_seeds
 
 
@@ -100,7 +100,7 @@ def test_two_processes_never_write_at_once(folder_seed: Path, data_dir: Path):
     assert add_folder(folder_seed).id == "my-churn"
 
 
-def test_a_data_folder_that_cannot_be_made_is_a_problem_of_the_machine(folder_seed: Path, data_dir: Path):
+def test_a_file_where_the_data_folder_should_be_is_bad_input(folder_seed: Path, data_dir: Path):
     data_dir.write_text("a file where a folder should be")
-    with pytest.raises(EnvironmentProblem, match="can't keep seeds there"):
+    with pytest.raises(BadInput, match="can't write there"):
         add_folder(folder_seed)

@@ -38,6 +38,7 @@ def test_another_training_set_is_not_mistaken_for_the_first(make, monkeypatch, t
 
     def trees(public: Path) -> bytes:
         link = task.root / "runs" / "trees" / "input"
+        link.parent.mkdir(parents=True, exist_ok=True)
         link.unlink(missing_ok=True)
         link.symlink_to(public)
         task.run("trees")
