@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from sandmle.errors import BadInput
 
-__all__ = ["human_rank", "mean_human_rank"]
+__all__ = ["human_rank"]
 
 
 def human_rank(score: float, board: Sequence[float], *, lower_is_better: bool) -> float:
@@ -27,11 +27,3 @@ def human_rank(score: float, board: Sequence[float], *, lower_is_better: bool) -
     sign = -1.0 if lower_is_better else 1.0
     better_teams = (above for above, other in enumerate(board) if sign * score >= sign * other)
     return (len(board) - next(better_teams, len(board))) / len(board)
-
-
-def mean_human_rank(
-    score: float, public_board: Sequence[float], private_board: Sequence[float], *, lower_is_better: bool
-) -> float:
-    """The mean of the ranks on the public and the private board, as MLE-Dojo reports it, in [0, 1]."""
-    ranks = [human_rank(score, board, lower_is_better=lower_is_better) for board in (public_board, private_board)]
-    return sum(ranks) / 2

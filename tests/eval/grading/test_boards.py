@@ -6,6 +6,7 @@
 import csv
 import json
 import math
+import random
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandmle.errors import BadInput
-from sandmle.eval.grading.human_rank import human_rank, mean_human_rank
+from sandmle.eval.grading.human_rank import human_rank
 from sandmle.eval.grading.medals import (
     board_lower_is_better,
     board_score,
@@ -90,7 +91,6 @@ def test_human_rank_by_hand():
         assert human_rank(score, scores, lower_is_better=False) == rank
         assert human_rank(-score, [-other for other in scores], lower_is_better=True) == rank
     assert human_rank(math.nan, scores, lower_is_better=False) == 0.0
-    assert mean_human_rank(0.85, scores, [0.9, 0.86], lower_is_better=False) == 0.375
     with pytest.raises(BadInput, match="at least one team"):
         human_rank(1.0, [], lower_is_better=False)
 
@@ -103,3 +103,14 @@ def test_human_rank_is_the_share_beaten_or_tied(scores, score, lower):
     ordered = sorted(scores, reverse=not lower)
     count = sum(score <= other if lower else score >= other for other in ordered)
     assert human_rank(score, ordered, lower_is_better=lower) == pytest.approx(count / len(ordered))
+
+
+@pytest.mark.parametrize("name", BOARDS)
+def test_human_rank_on_golden_boards_is_a_direct_count(name):
+    scores = board(name)
+    lower, draw = board_lower_is_better(scores), random.Random(name)
+    spread = max(scores) - min(scores)
+    around = [draw.uniform(min(scores) - spread / 10, max(scores) + spread / 10) for _ in range(600)]
+    for score in [*around, *draw.choices(scores, k=398), math.nan, math.inf]:
+        met = [other for other in scores if (score <= other if lower else score >= other)]
+        assert human_rank(score, scores, lower_is_better=lower) == len(met) / len(scores)
