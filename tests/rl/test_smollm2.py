@@ -16,7 +16,6 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
-pytest.importorskip("gguf", reason="gguf is not installed")
 
 from sandmle.rl.checkpoints import TrainerState, load_policy, save
 from sandmle.seeds import get_seed, materialize
@@ -34,7 +33,11 @@ def _weights():
 
 
 WEIGHTS = _weights()
-pytestmark = [pytest.mark.slow, pytest.mark.skipif(WEIGHTS is None, reason="the weights of SmolLM2 are not installed")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(importlib.util.find_spec("gguf") is None, reason="gguf is not installed"),
+    pytest.mark.skipif(WEIGHTS is None, reason="the weights of SmolLM2 are not installed"),
+]
 
 
 def test_its_weights_and_its_chat_format_are_read_and_saved_as_a_plain_policy(tmp_path):

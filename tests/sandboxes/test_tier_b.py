@@ -25,7 +25,8 @@ def as_nobody(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run(runner, capture_output=True, text=True, cwd=source, env=environment, timeout=1200)
 
 
-@pytest.mark.parametrize("suites", [QUICK, pytest.param(ALL, marks=pytest.mark.slow)], ids=["quick", "all"])
+@pytest.mark.slow
+@pytest.mark.parametrize("suites", [QUICK, ALL], ids=["quick", "all"])
 @pytest.mark.skipif(
     os.geteuid() != 0, reason="only root can become another user; others run the attacks in tier B anyway"
 )
