@@ -38,10 +38,10 @@ def is_running(pid: int) -> bool:
 
 def test_ctrl_c_leaves_no_child_and_the_same_command_goes_on_and_prints_the_yield(tmp_path: Path) -> None:
     out = tmp_path / "tasks"
-    with start(out, "--n", "2") as process:
+    with start(out, "--n", "3") as process:
         assert process.stderr is not None
         for line in process.stderr:
-            if line.startswith("[1/2]"):
+            if line.startswith("[1/3]"):
                 break
         below = descendants(process.pid)
         process.send_signal(signal.SIGINT)
@@ -52,12 +52,12 @@ def test_ctrl_c_leaves_no_child_and_the_same_command_goes_on_and_prints_the_yiel
     assert below
     assert [pid for pid in below if is_running(pid)] == []
     finished = len(load_tasks(out))
-    assert finished < 2
-    with start(out, "--n", "2") as process:
+    assert finished < 3
+    with start(out, "--n", "3") as process:
         printed, _ = process.communicate()
     assert process.returncode == 0
-    assert len(load_tasks(out)) == 2
-    assert "2 tasks in" in printed
+    assert len(load_tasks(out)) == 3
+    assert "3 tasks in" in printed
     assert "yield 3/" in printed
 
 
