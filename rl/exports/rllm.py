@@ -18,19 +18,10 @@ from urllib.parse import quote
 from sandmle.errors import BadInput
 from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl.exports._selection import Selection
-from sandmle.trajectory import Episode, EpisodeStatus, Message, Turn
+from sandmle.rl.rllm.records import TERMINATION_REASONS, rllm_step
+from sandmle.trajectory import Episode, Message
 
 __all__ = ["episode_record", "write"]
-
-_REASONS = {
-    EpisodeStatus.ANSWERED: "env_done",
-    EpisodeStatus.FORMAT_ABORT: "env_done",
-    EpisodeStatus.MAX_TURNS: "max_turns_exceeded",
-    EpisodeStatus.TOKEN_BUDGET: "max_prompt_length_exceeded",
-    EpisodeStatus.WALL_BUDGET: "timeout",
-    EpisodeStatus.MODEL_TIMEOUT: "timeout",
-}
-"""rLLM's names for how an episode ends; all else is ``error``."""
 
 
 def write(episodes: Iterator[Episode], out: Path, selection: Selection) -> None:
@@ -72,7 +63,7 @@ def episode_record(episode: Episode) -> dict[str, Any]:
     return {
         "id": f"{quote(episode.task_id, safe='')}:{episode.id}",
         "task": task,
-        "termination_reason": _REASONS.get(episode.status, "error"),
+        "termination_reason": TERMINATION_REASONS[episode.status],
         "is_correct": episode.grade is not None and episode.grade.medal is not None,
         "session_id": None,
         "trajectories": [trajectory],
@@ -86,29 +77,8 @@ def _steps(episode: Episode, reward: float) -> Iterator[dict[str, Any]]:
     for turn in episode.turns:
         said = [*([] if turn.anew else said), *turn.messages, Message(role="assistant", content=turn.reply)]
         last = turn is episode.turns[-1]
-        yield _step(turn, said, reward if last else 0.0, last)
-
-
-def _step(turn: Turn, said: list[Message], reward: float, done: bool) -> dict[str, Any]:
-    tokens = turn.tokens
-    return {
-        "prompt_ids": list(tokens.prompt_ids) if tokens else [],
-        "response_ids": list(tokens.completion_ids) if tokens else [],
-        "logprobs": list(tokens.logprobs) if tokens else [],
-        "routing_matrices": None,
-        "chat_completions": [message.model_dump() for message in said],
-        "observation": turn.observation,
-        "thought": "",
-        "action": turn.action.model_dump() if turn.action else None,
-        "model_response": turn.reply,
-        "model_output": None,
-        "info": {"format_ok": turn.format_ok},
-        "reward": reward,
-        "done": done,
-        "mc_return": 0.0,
-        "advantage": None,
-        "weight_version": turn.weight_version,
-    }
+        chat = [message.model_dump() for message in said]
+        yield rllm_step(turn, chat, reward if last else 0.0, done=last)
 
 
 def _task(episode: Episode) -> dict[str, Any]:

@@ -19,9 +19,9 @@ from typing import Any
 
 from sandmle.errors import BadInput
 from sandmle.rl.types import Rollout
-from sandmle.trajectory import Episode, EpisodeStatus
+from sandmle.trajectory import Episode, EpisodeStatus, Turn
 
-__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "rllm_episode"]
+__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "rllm_episode", "rllm_step"]
 
 TERMINATION_REASONS = {
     EpisodeStatus.ANSWERED: "env_done",
@@ -82,21 +82,27 @@ def _steps(episode: Episode, rewards: Sequence[float]) -> Iterator[dict[str, Any
         before = [] if turn.anew else chat
         asked = [{"role": message.role, "content": message.content} for message in turn.messages]
         chat = [*before, *asked, {"role": "assistant", "content": turn.reply}]
-        yield {
-            "prompt_ids": list(turn.tokens.prompt_ids),
-            "response_ids": list(turn.tokens.completion_ids),
-            "logprobs": list(turn.tokens.logprobs),
-            "routing_matrices": None,
-            "chat_completions": chat,
-            "observation": turn.observation,
-            "thought": "",
-            "action": turn.action.model_dump() if turn.action else None,
-            "model_response": turn.reply,
-            "model_output": None,
-            "info": {"format_ok": turn.format_ok},
-            "reward": reward,
-            "done": turn.index == len(episode.turns) - 1,
-            "mc_return": 0.0,
-            "advantage": None,
-            "weight_version": turn.weight_version,
-        }
+        yield rllm_step(turn, chat, reward, done=turn.index == len(episode.turns) - 1)
+
+
+def rllm_step(turn: Turn, chat: Sequence[dict[str, str]], reward: float, *, done: bool) -> dict[str, Any]:
+    """A turn in rLLM's layout, ``chat`` up to its reply; empty ids where the policy reported none."""
+    tokens = turn.tokens
+    return {
+        "prompt_ids": list(tokens.prompt_ids) if tokens else [],
+        "response_ids": list(tokens.completion_ids) if tokens else [],
+        "logprobs": list(tokens.logprobs) if tokens else [],
+        "routing_matrices": None,
+        "chat_completions": list(chat),
+        "observation": turn.observation,
+        "thought": "",
+        "action": turn.action.model_dump() if turn.action else None,
+        "model_response": turn.reply,
+        "model_output": None,
+        "info": {"format_ok": turn.format_ok},
+        "reward": reward,
+        "done": done,
+        "mc_return": 0.0,
+        "advantage": None,
+        "weight_version": turn.weight_version,
+    }
