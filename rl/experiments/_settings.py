@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
-from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, ValidationError, model_validator
 
 from sandmle.errors import BadInput
 from sandmle.record import Record, first_problem, sha256_json
+from sandmle.rl._bundled import bundled_names, read_named
 from sandmle.rl.trainer import TrainSettings
 
 __all__ = ["ArmSettings", "ExperimentSettings", "SetName", "TaskSettings", "bundled_experiments", "merged"]
@@ -115,7 +114,7 @@ class ExperimentSettings(Record):
             BadInput: there is none, it is no TOML, or a value can't be used; names it.
         """
         try:
-            return cls.model_validate(tomllib.loads(_text(name)))
+            return cls.model_validate(tomllib.loads(read_named(name, "experiments", "bundled", kind="experiments")))
         except ValidationError as error:
             raise BadInput(f"{name}: {first_problem(error)}") from error
         except ValueError as error:
@@ -141,14 +140,4 @@ def _merged(base: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
 
 def bundled_experiments() -> tuple[str, ...]:
     """The names of the experiments that come with sandmle."""
-    folder = files("sandmle.rl").joinpath("experiments", "bundled")
-    return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
-
-
-def _text(name: str) -> str:
-    if name in bundled_experiments():
-        return files("sandmle.rl").joinpath("experiments", "bundled", f"{name}.toml").read_text(encoding="utf-8")
-    path = Path(name)
-    if not path.is_file():
-        raise BadInput(f"{name}: neither a file nor a bundled experiment: {', '.join(bundled_experiments())}")
-    return path.read_text(encoding="utf-8")
+    return bundled_names("experiments", "bundled")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -13,6 +12,7 @@ from pydantic import Field, ValidationError, field_validator
 from sandmle.errors import BadInput
 from sandmle.graphs.scaffold import scaffold_names
 from sandmle.record import Record
+from sandmle.rl._bundled import bundled_names, read_named
 from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rllm.known import Stage
@@ -220,7 +220,9 @@ class Recipe(Record):
             BadInput: there is none, it is no TOML, or a value can't be used; names every such value, one a line.
         """
         try:
-            return cls.model_validate(_changed(tomllib.loads(_text(name)), changes or {}))
+            return cls.model_validate(
+                _changed(tomllib.loads(read_named(name, "configs", "rllm", kind="recipes")), changes or {})
+            )
         except ValidationError as error:
             raise BadInput("\n".join(f"{name}: {line}" for line in _problems(error))) from error
         except ValueError as error:
@@ -229,22 +231,12 @@ class Recipe(Record):
 
 def bundled_recipes() -> tuple[str, ...]:
     """The names of the recipes that come with sandmle."""
-    folder = files("sandmle.rl").joinpath("configs", "rllm")
-    return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
+    return bundled_names("configs", "rllm")
 
 
 def _changed(plain: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
     tables = {name: {**plain.get(name, {}), **value} for name, value in changes.items() if isinstance(value, Mapping)}
     return {**plain, **changes, **tables}
-
-
-def _text(name: str) -> str:
-    if name in bundled_recipes():
-        return files("sandmle.rl").joinpath("configs", "rllm", f"{name}.toml").read_text(encoding="utf-8")
-    path = Path(name)
-    if not path.is_file():
-        raise BadInput(f"{name}: neither a file nor one of the bundled recipes: {', '.join(bundled_recipes())}")
-    return path.read_text(encoding="utf-8")
 
 
 def _problems(error: ValidationError) -> list[str]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tomllib
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -12,6 +11,7 @@ from pydantic import Field, ValidationError, field_validator
 from sandmle.agents.chat.tokens import Reading
 from sandmle.errors import BadInput
 from sandmle.record import Record, first_problem, sha256_json
+from sandmle.rl._bundled import bundled_names, read_named
 from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
 from sandmle.rl.checkpoints import TinyModel
 from sandmle.rl.engine import Batching
@@ -177,7 +177,7 @@ class TrainSettings(Record):
             BadInput: there is none, it is no TOML, or a value can't be used; names it.
         """
         try:
-            return cls.model_validate(tomllib.loads(_text(name)))
+            return cls.model_validate(tomllib.loads(read_named(name, "configs", kind="configs")))
         except ValidationError as error:
             raise BadInput(f"{name}: {first_problem(error)}") from error
         except ValueError as error:
@@ -186,14 +186,4 @@ class TrainSettings(Record):
 
 def bundled_configs() -> tuple[str, ...]:
     """The names of the configs that come with sandmle."""
-    folder = files("sandmle.rl").joinpath("configs")
-    return tuple(sorted(each.name.removesuffix(".toml") for each in folder.iterdir() if each.name.endswith(".toml")))
-
-
-def _text(name: str) -> str:
-    if name in bundled_configs():
-        return files("sandmle.rl").joinpath("configs", f"{name}.toml").read_text(encoding="utf-8")
-    path = Path(name)
-    if not path.is_file():
-        raise BadInput(f"{name}: neither a file nor one of the bundled configs: {', '.join(bundled_configs())}")
-    return path.read_text(encoding="utf-8")
+    return bundled_names("configs")
