@@ -75,7 +75,8 @@ class GroupTally:
         counted: rollouts of the baselines.
         reward: sum over the counted rollouts.
         stale_rows: dropped because of their age.
-        tokens: sampled by all rollouts that arrived, whatever became of them; so for ``sandbox_s``, CPU seconds.
+        tokens: sampled by all rollouts that arrived, whatever became of them; so for ``runs`` of code and
+            ``sandbox_s``, their CPU seconds.
     """
 
     groups: int = 0
@@ -91,6 +92,7 @@ class GroupTally:
     reward: float = 0.0
     stale_rows: int = 0
     tokens: int = 0
+    runs: int = 0
     sandbox_s: float = 0.0
 
     def __add__(self, other: GroupTally) -> GroupTally:
@@ -139,6 +141,7 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
         reward=sum(rollout.reward or 0.0 for rollout in counted),
         stale_rows=_rows(group) - _rows(fresh),
         tokens=sum(int(row.mask.sum()) for rollout in group.rollouts for row in rollout.rows),
+        runs=sum(rollout.runs for rollout in group.rollouts),
         sandbox_s=sum(rollout.sandbox_s for rollout in group.rollouts),
     )
     return Verdict(fresh if kept else None, tally)

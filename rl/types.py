@@ -94,7 +94,7 @@ class Rollout:
         turn_rewards: what each turn earned; their sum is the reward. None where no reward is known.
         rows: in the order of their turns; none where no prompt was ever answered.
         mask_reason: why the rollout is masked; None where it is not.
-        sandbox_s: CPU seconds of the policy's code.
+        runs: of the policy's code; ``sandbox_s`` their CPU seconds.
     """
 
     id: str
@@ -102,6 +102,7 @@ class Rollout:
     turn_rewards: tuple[float, ...] | None
     rows: tuple[Row, ...] = ()
     mask_reason: EpisodeStatus | None = None
+    runs: int = 0
     sandbox_s: float = 0.0
 
     def __post_init__(self) -> None:
@@ -120,13 +121,15 @@ class Rollout:
 
         The format part of its reward goes to the turns whose replies were accepted, all else to the last turn.
         """
+        steps = [turn.step for turn in episode.turns if turn.step is not None]
         return cls(
             id=episode.id,
             task_id=episode.task_id,
             turn_rewards=_turn_rewards(episode),
             rows=tuple(rows),
             mask_reason=episode.mask_reason,
-            sandbox_s=math.fsum(turn.step.cpu_s for turn in episode.turns if turn.step is not None),
+            runs=len(steps),
+            sandbox_s=math.fsum(step.cpu_s for step in steps),
         )
 
     @property

@@ -15,11 +15,18 @@ OUT/constants.jsonl            what the constant scripts earned on each
 OUT/sets/NAME/                 the tasks of each set
 OUT/demonstrations/            a run of ``sandmle eval``
 OUT/seed-N/ARM/                a training (see ``sandmle.rl.trainer``) and results-*.jsonl
+OUT/spent.json                 CPU and wall seconds so far
 OUT/report.{json,md}           the table; OUT/curves.png, where matplotlib is installed
 
 Whatever is finished is kept; the same command goes on. This package loads without PyTorch; ``running`` does not.
 """
 
-from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings, TaskSettings, bundled_experiments
+from sandmle.rl.experiments._settings import (
+    ArmSettings,
+    ExperimentSettings,
+    MatchSettings,
+    TaskSettings,
+    bundled_experiments,
+)
 
-__all__ = ["ArmSettings", "ExperimentSettings", "TaskSettings", "bundled_experiments"]
+__all__ = ["ArmSettings", "ExperimentSettings", "MatchSettings", "TaskSettings", "bundled_experiments"]

@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
-from sandmle.rl.checkpoints import load_policy
+from sandmle.rl.checkpoints import TrainerState, load_policy
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.experiments._constants import ConstantScore, best_constant
+from sandmle.rl.experiments._costs import Cost
 from sandmle.rl.experiments._measure import Asked, Measured, measure
 from sandmle.rl.experiments._report import Results
 from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings, merged
@@ -22,6 +23,8 @@ from sandmle.task import Task
 __all__ = ["Arms"]
 
 IMITATION = "imitation"
+_SURE = 0.8
+"""Share of the other arm's updates that a matched arm makes before its costs are looked at."""
 
 
 @dataclass
@@ -67,11 +70,28 @@ class Arms:
             await self._train(f"{IMITATION}, seed {seed}", self._imitation(shared), imitated)
         if arm.source == "imitation":
             return imitated / "policy"
-        if not (home / arm.name / "policy").exists():
-            model = shared.model.model_copy(update={"path": imitated / "policy"})
-            rewarded = merged(shared.model_copy(update={"model": model, "sft": None}), arm.change)
-            await self._train(f"{arm.name}, seed {seed}", rewarded, home / arm.name)
+        model = shared.model.model_copy(update={"path": imitated / "policy"})
+        rewarded = merged(shared.model_copy(update={"model": model, "sft": None}), arm.change)
+        await self._reinforce(arm, seed, rewarded)
         return home / arm.name / "policy"
+
+    async def _reinforce(self, arm: ArmSettings, seed: int, settings: TrainSettings) -> None:
+        """Train with rewards, as long as the arm should."""
+        name, out = f"{arm.name}, seed {seed}", self.out / f"seed-{seed}" / arm.name
+        assert settings.grpo is not None
+        while (updates := await self._updates(arm, seed, settings.grpo)) > _updates_of(out / "policy"):
+            await self._train(name, merged(settings, {"grpo": {"updates": updates}}), out)
+
+    async def _updates(self, arm: ArmSettings, seed: int, grpo: GrpoSettings) -> int:
+        """The updates that the arm should make, as far as can be told from those it has made."""
+        match = self.settings.match
+        if match is None or match.arm == arm.name:
+            return grpo.updates
+        other = next(each for each in self.settings.arms if each.name == match.arm)
+        reference = Cost.of([(await self._policy(other, seed)).parent])
+        made = Cost.of([self.out / f"seed-{seed}" / arm.name])
+        wanted = made.updates + made.updates_missing(reference, match.costs)
+        return min(max(wanted, round(_SURE * reference.updates)), round(match.at_most * reference.updates))
 
     def _imitation(self, shared: TrainSettings) -> TrainSettings:
         assert shared.sft is not None
@@ -132,3 +152,9 @@ class Arms:
     def _note(self, arm: ArmSettings, text: str) -> None:
         known = self.notes.get(arm.name)
         self.notes[arm.name] = f"{known}, {text}" if known else text
+
+
+def _updates_of(policy: Path) -> int:
+    """The updates behind a policy; 0 where there is none."""
+    state = policy / "trainer.json"
+    return TrainerState.read(state).updates if state.exists() else 0

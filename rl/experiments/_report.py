@@ -7,27 +7,14 @@ from statistics import fmean
 
 from sandmle.eval.report import Estimate, clustered_mean, paired_difference
 from sandmle.record import Record, VersionedRecord
+from sandmle.rl.experiments._costs import Cost
 from sandmle.rl.experiments._measure import Measured
 
-__all__ = ["ArmRow", "Cell", "Cost", "ExperimentReport", "Results", "arm_rows"]
+__all__ = ["ArmRow", "Cell", "ExperimentReport", "Results", "arm_rows"]
 
 POOLED = "all"
 Results = Mapping[str, Mapping[str, Sequence[Measured]]]
 """Episodes of an arm, of all seeds together, by set and then by ``sampled`` or ``greedy``."""
-
-
-class Cost(Record):
-    """What an arm's own trainings used, of all seeds together.
-
-    Attributes:
-        tokens: sampled.
-        sandbox_s: CPU seconds of the policy's code.
-        rollouts: episodes.
-    """
-
-    rollouts: int = 0
-    tokens: int = 0
-    sandbox_s: float = 0.0
 
 
 class Cell(Record):
@@ -55,6 +42,7 @@ class ArmRow(Record):
 
     Attributes:
         note: what was chosen on training tasks.
+        cost: of its own trainings, of all seeds together.
     """
 
     name: str
@@ -69,7 +57,7 @@ class ExperimentReport(VersionedRecord):
     Attributes:
         tasks: how many each set has.
         excluded: made, but a constant script reaches gold.
-        cpu_s: CPU seconds of this command and of its children.
+        cpu_s: CPU seconds of all commands that it took, and of their children; ``wall_s`` wall seconds.
     """
 
     baseline: str
@@ -78,8 +66,8 @@ class ExperimentReport(VersionedRecord):
     tasks: dict[str, int]
     excluded: int
     rows: tuple[ArmRow, ...]
-    cpu_s: float
-    wall_s: float
+    cpu_s: float = 0.0
+    wall_s: float = 0.0
 
     def to_markdown(self) -> str:
         """The table, its costs, and how to read it."""
@@ -97,7 +85,8 @@ class ExperimentReport(VersionedRecord):
             f"# Experiment\n\nTasks: {sizes}; {self.excluded} more were made on which a constant script reaches gold."
             f" Seeds: {', '.join(map(str, self.seeds))}."
             f" In brackets: 95 % bootstrap interval, drawn by task; gain: paired difference to `{self.baseline}`.\n\n"
-            f"CPU seconds of the last command and its children: {self.cpu_s:.0f} ({self.wall_s:.0f} s of wall time)."
+            f"It took {self.cpu_s:,.0f} CPU seconds, children included, and {self.wall_s:,.0f} s of wall time,"
+            " all commands together."
         )
 
     def _table(self, sets: Sequence[str], way: str) -> str:
@@ -112,9 +101,11 @@ class ExperimentReport(VersionedRecord):
         return "\n".join(lines)
 
     def _costs(self) -> str:
-        lines = ["| arm | rollouts | sampled tokens | sandbox CPU seconds |", "| --- | --- | --- | --- |"]
+        lines = ["| arm | updates | rollouts | sampled tokens | sandbox runs | their CPU seconds |"]
+        lines.append("| --- |" + " --- |" * 5)
         lines += [
-            f"| {row.name} | {row.cost.rollouts:,} | {row.cost.tokens:,} | {row.cost.sandbox_s:,.0f} |"
+            f"| {row.name} | {row.cost.updates:,} | {row.cost.rollouts:,} | {row.cost.tokens:,}"
+            f" | {row.cost.sandbox_runs:,} | {row.cost.sandbox_s:,.0f} |"
             for row in self.rows
             if row.cost.rollouts
         ]

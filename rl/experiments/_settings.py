@@ -11,9 +11,18 @@ from pydantic import Field, ValidationError, model_validator
 from sandmle.errors import BadInput
 from sandmle.record import Record, first_problem, sha256_json
 from sandmle.rl._bundled import bundled_names, read_named
+from sandmle.rl.experiments._costs import CostName
 from sandmle.rl.trainer import TrainSettings
 
-__all__ = ["ArmSettings", "ExperimentSettings", "SetName", "TaskSettings", "bundled_experiments", "merged"]
+__all__ = [
+    "ArmSettings",
+    "ExperimentSettings",
+    "MatchSettings",
+    "SetName",
+    "TaskSettings",
+    "bundled_experiments",
+    "merged",
+]
 
 SetName = Literal["same", "other", "unseen"]
 Positive = Annotated[int, Field(gt=0)]
@@ -63,6 +72,25 @@ class ArmSettings(Record):
     brief: Literal["own", "other"] = "own"
     control: bool = False
 
+    @property
+    def trains(self) -> bool:
+        """Whether it has a training of its own."""
+        return self.source == "training" and self.of is None
+
+
+class MatchSettings(Record):
+    """Trained arms go on until each has used at least as much as one of them.
+
+    Attributes:
+        arm: the one that makes exactly the updates of ``train.grpo``.
+        costs: what must be reached. Seconds are not the same in every run: with them, neither is the number of updates.
+        at_most: the most updates, as a multiple of that arm's.
+    """
+
+    arm: str
+    costs: Annotated[tuple[CostName, ...], Field(min_length=1)] = ("tokens", "sandbox_runs")
+    at_most: Annotated[float, Field(ge=1)] = 2.0
+
 
 class ExperimentSettings(Record):
     """An experiment.
@@ -72,6 +100,7 @@ class ExperimentSettings(Record):
         tasks: how they are made and divided.
         demonstrations: episodes of ``scripted:mix`` on each training task.
         train: what all trained arms share; its tasks and demonstrations are the experiment's.
+        match: makes trained arms comparable in what they use; without it all make the same updates.
         samples: episodes on each held-out task at temperature 1; one more is greedy.
         baseline: the arm that all others are compared with.
     """
@@ -80,6 +109,7 @@ class ExperimentSettings(Record):
     tasks: TaskSettings
     demonstrations: Positive = 24
     train: TrainSettings
+    match: MatchSettings | None = None
     samples: Positive = 8
     baseline: str = "sft"
     arms: Annotated[tuple[ArmSettings, ...], Field(min_length=1)]
@@ -96,10 +126,20 @@ class ExperimentSettings(Record):
         for place, arm in enumerate(self.arms):
             if arm.of is not None and arm.of not in names[:place]:
                 raise ValueError(f"arm {arm.name!r} is of {arm.of!r}, which is no arm before it")
-            if arm.change and (arm.of is not None or arm.source != "training"):
+            if arm.change and not arm.trains:
                 raise ValueError(f"arm {arm.name!r} changes a training but has none of its own")
             merged(self.train, arm.change)
+        if self.match is not None:
+            self._match_works(self.match)
         return self
+
+    def _match_works(self, match: MatchSettings) -> None:
+        trained = [arm for arm in self.arms if arm.trains]
+        if match.arm not in {arm.name for arm in trained}:
+            raise ValueError(f"match.arm {match.arm!r} is no arm that trains")
+        for grpo in (merged(self.train, arm.change).grpo for arm in trained):
+            if grpo is not None and (grpo.optimizer.decay or grpo.optimizer.warmup):
+                raise ValueError("match lets trainings grow: their learning rate must be level (no decay, no warmup)")
 
     @property
     def identity(self) -> str:

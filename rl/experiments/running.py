@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import resource
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -15,9 +12,11 @@ from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.rl.experiments._arms import Arms
 from sandmle.rl.experiments._constants import ConstantScore, score_constants
+from sandmle.rl.experiments._costs import Cost
 from sandmle.rl.experiments._curves import draw_curves, rewards_of
-from sandmle.rl.experiments._report import Cost, ExperimentReport, Results, arm_rows
+from sandmle.rl.experiments._report import ExperimentReport, Results, arm_rows
 from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings
+from sandmle.rl.experiments._spent import Spent
 from sandmle.rl.experiments._tasks import HELD_OUT, Sets, divide, make_tasks, publish_sets, suitable
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rollouts import RolloutSettings
@@ -88,7 +87,7 @@ class _Experiment:
         """Tasks on which a constant script reaches gold."""
         return {score.task_id for score in self.scores if score.gold}
 
-    async def report(self, arms: Sequence[ArmSettings], spent: Callable[[], tuple[float, float]]) -> ExperimentReport:
+    async def report(self, arms: Sequence[ArmSettings]) -> ExperimentReport:
         """Train and measure the arms, and compare them."""
         settings = self.settings
         runner = Arms(settings, self.out, self.sets, self.scores, self.backend, self.tell)
@@ -97,7 +96,6 @@ class _Experiment:
             for arm in arms:
                 of_seed = await runner.results(arm, seed)
                 results[arm.name] = _joined(results.get(arm.name, {}), of_seed)
-        cpu_s, wall_s = spent()
         return ExperimentReport(
             baseline=settings.baseline,
             seeds=settings.seeds,
@@ -105,8 +103,6 @@ class _Experiment:
             tasks={name: len(found) for name, found in self.sets.items()},
             excluded=len(self.solved),
             rows=arm_rows(results, runner.notes, self._costs(arms), settings.baseline),
-            cpu_s=cpu_s,
-            wall_s=wall_s,
         )
 
     def trainings(self, arms: Sequence[ArmSettings]) -> dict[str, Path]:
@@ -115,25 +111,13 @@ class _Experiment:
         return {
             arm.name if len(seeds) == 1 else f"{arm.name}, seed {seed}": self.out / f"seed-{seed}" / arm.name
             for arm in arms
-            if arm.source == "training" and arm.of is None
+            if arm.trains
             for seed in seeds
         }
 
     def _costs(self, arms: Sequence[ArmSettings]) -> dict[str, Cost]:
-        costs = {}
-        for arm in arms:
-            lines = [
-                json.loads(line)
-                for seed in self.settings.seeds
-                if (path := self.out / f"seed-{seed}" / arm.name / "metrics-grpo.jsonl").exists()
-                for line in path.read_text(encoding="utf-8").splitlines()
-            ]
-            costs[arm.name] = Cost(
-                rollouts=sum(line["rollouts"] for line in lines),
-                tokens=sum(line["sampled"] for line in lines),
-                sandbox_s=sum(line["sandbox_s"] for line in lines),
-            )
-        return costs
+        seeds = self.settings.seeds
+        return {arm.name: Cost.of(self.out / f"seed-{seed}" / arm.name for seed in seeds) for arm in arms}
 
 
 async def aexperiment(
@@ -162,17 +146,23 @@ async def aexperiment(
     arms = [arm for arm in settings.arms if controls or not arm.control]
     if settings.baseline not in {arm.name for arm in arms}:
         raise BadInput(f"the baseline {settings.baseline!r} is a control: it can't be left out")
-    started, before = time.monotonic(), _cpu_seconds()
     backend = local_backend(allow_unisolated)
-    experiment = _Experiment(settings, out, tell, backend)
     with disk_errors(out), folder_lock(out):
+        spent = Spent(out / "spent.json")
+
+        def tell_and_keep(line: str) -> None:
+            spent.keep()
+            tell(line)
+
+        experiment = _Experiment(settings, out, tell_and_keep, backend)
         try:
             await experiment.divide(tasks)
             await experiment.demonstrate()
-            report = await experiment.report(arms, lambda: (_cpu_seconds() - before, time.monotonic() - started))
+            report = await experiment.report(arms)
         finally:
             await backend.aclose()
-        report = report.model_copy(update={"cpu_s": _cpu_seconds() - before})
+            spent.keep()
+        report = report.model_copy(update={"cpu_s": spent.cpu_s, "wall_s": spent.wall_s})
         write_text(out / "report.json", report.to_text())
         write_text(out / "report.md", report.to_markdown())
         curves = {name: rewards_of(folder) for name, folder in experiment.trainings(arms).items()}
@@ -201,9 +191,3 @@ def _joined(first: Results, second: Results) -> Results:
         name: {way: [*first.get(name, {}).get(way, ()), *found] for way, found in second[name].items()}
         for name in HELD_OUT
     }
-
-
-def _cpu_seconds() -> float:
-    """Of this process and of its children that have ended."""
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
-    return sum(each.ru_utime + each.ru_stime for each in used)

@@ -112,5 +112,6 @@ def _tallied(taken: Taken) -> Metrics:
         "rollouts_cut": tally.cut,
         "rows_stale": tally.stale_rows,
         "sampled": tally.tokens,
+        "sandbox_runs": tally.runs,
         "sandbox_s": tally.sandbox_s,
     }

@@ -5,9 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sandmle.rl.experiments._costs import Cost
 from sandmle.rl.experiments._curves import draw_curves
 from sandmle.rl.experiments._measure import Measured
-from sandmle.rl.experiments._report import Cost, ExperimentReport, arm_rows
+from sandmle.rl.experiments._report import ExperimentReport, arm_rows
 
 
 def episode(task, reward, repeat=0):
@@ -59,7 +60,12 @@ def test_tasks_are_drawn_not_episodes():
 
 def test_every_arm_is_printed_whatever_it_shows():
     results = {"sft": arm({"a": [0.5], "b": [0.5]}), "worse": arm({"a": [0.1], "b": [0.3]})}
-    rows = arm_rows(results, {"worse": "chosen"}, {"worse": Cost(rollouts=64, tokens=9000, sandbox_s=12)}, "sft")
+    rows = arm_rows(
+        results,
+        {"worse": "chosen"},
+        {"worse": Cost(updates=1, rollouts=64, tokens=9000, sandbox_runs=70, sandbox_s=12)},
+        "sft",
+    )
     report = ExperimentReport(
         baseline="sft",
         seeds=(0,),
@@ -72,7 +78,7 @@ def test_every_arm_is_printed_whatever_it_shows():
     )
     table = report.to_markdown()
     assert "| worse (chosen) | 0.200 [0.100, 0.300] | -0.300 [-0.400, -0.200] |" in table
-    assert "| worse | 64 | 9,000 | 12 |" in table
+    assert "| worse | 1 | 64 | 9,000 | 70 | 12 |" in table
 
 
 def test_curves_are_a_picture(tmp_path):

@@ -38,6 +38,7 @@ def test_the_demo_declares_every_control():
 
 def test_controls_sample_and_run_as_much_as_grpo():
     settings = ExperimentSettings.load("demo-cpu")
+    assert (settings.match.arm, settings.match.costs) == ("grpo", ("tokens", "sandbox_runs"))
     own = settings.train.grpo
     for arm in settings.arms:
         changed = merged(settings.train, arm.change).grpo
@@ -66,6 +67,8 @@ def test_a_change_is_merged_into_its_table():
         (TASKS + TRAIN + ARM + "[[arms]]\nname = 'x'\nof = 'y'\n", "is of 'y', which is no arm before it"),
         (TASKS + TRAIN + ARM + "change.seed = 1\n", "changes a training but has none"),
         (TASKS + TRAIN + ARM + "[[arms]]\nname = 'x'\nchange.nonsense = 1\n", "nonsense"),
+        (TASKS + TRAIN + "[match]\narm = 'sft'\n" + ARM, "'sft' is no arm that trains"),
+        (TASKS + TRAIN + "optimizer.decay = true\n[match]\narm = 'x'\n" + ARM + "[[arms]]\nname = 'x'\n", "level"),
         ("= broken", "no TOML"),
     ],
 )
