@@ -2,6 +2,7 @@
 
     run folders -> summarize -> Report -> render_terminal | render_markdown | render_csv | render_svg
                                           | Report.to_text (JSON)
+    two run folders -> compare;  many -> matrix
 
 Vocabulary:
     masked        an episode left out of every mean because our infrastructure failed, never for what the agent did
@@ -13,6 +14,7 @@ Vocabulary:
 from sandmle.eval.report._compare import compare
 from sandmle.eval.report._csv import render_csv
 from sandmle.eval.report._markdown import render_markdown
+from sandmle.eval.report._matrix import MATRIX_VALUES, Matrix, MatrixCell, MatrixValue, matrix
 from sandmle.eval.report._picture import render_svg
 from sandmle.eval.report._record import (
     Comparison,
@@ -31,10 +33,14 @@ from sandmle.eval.report._summarize import summarize
 from sandmle.eval.report._terminal import render_terminal
 
 __all__ = [
+    "MATRIX_VALUES",
     "Comparison",
     "Cost",
     "Difference",
     "Estimate",
+    "Matrix",
+    "MatrixCell",
+    "MatrixValue",
     "RepeatStats",
     "Report",
     "Row",
@@ -43,6 +49,7 @@ __all__ = [
     "TurnPoint",
     "clustered_mean",
     "compare",
+    "matrix",
     "paired_difference",
     "render_csv",
     "render_markdown",

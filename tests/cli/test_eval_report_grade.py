@@ -1,4 +1,4 @@
-"""The commands eval, report and grade: what they print, write and return. (Whole flows: test_eval_flow.)"""
+"""The commands eval, report, matrix and grade: what they print, write and return. (Whole flows: test_eval_flow.)"""
 
 import json
 
@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from sandmle.cli import run
 from sandmle.cli.evaluate import eval_command
 from sandmle.cli.grade import grade_command
+from sandmle.cli.matrix import matrix_command
 from sandmle.cli.report import report_command
 from sandmle.errors import BadInput
 from sandmle.seeds import get_seed, materialize
@@ -35,6 +36,7 @@ def invoke(*arguments):
     app = typer.Typer()
     app.command("eval")(eval_command)
     app.command("report")(report_command)
+    app.command("matrix")(matrix_command)
     app.command("grade")(grade_command)
     return CliRunner().invoke(app, [str(argument) for argument in arguments], catch_exceptions=True)
 
@@ -51,6 +53,19 @@ def test_report_prints_json_and_writes_what_the_suffix_says(run_folder, tmp_path
     assert table.startswith("protocol,reward_preset,")
     assert json.loads(record) == printed
     assert picture.startswith("<svg ")
+
+
+def test_a_matrix_names_rows_and_says_which_values_there_are(run_folder):
+    named = invoke("matrix", f"{run_folder}=base", "--value", "reward")
+    assert named.exit_code == 0
+    row = next(line for line in named.stdout.splitlines() if line.startswith("base"))
+    printed = json.loads(invoke("matrix", run_folder, "--value", "reward", "--json").stdout)
+    (cell,) = printed["cells"]
+    assert cell["row"] == "scripted:dummy"
+    assert f"{cell['value']['mean']:.3f}" in row
+    wrong = invoke("matrix", run_folder, "--value", "medals")
+    assert isinstance(wrong.exception, BadInput)
+    assert "choose from any_medal, reward, headroom, human_rank" in str(wrong.exception)
 
 
 def test_a_run_that_reaches_its_tokens_says_so_with_exit_code_3_and_goes_on_with_more(

@@ -26,6 +26,7 @@ from sandmle.cli.experiment import experiment_command
 from sandmle.cli.export import app as export_app
 from sandmle.cli.grade import grade_command
 from sandmle.cli.imports import import_command
+from sandmle.cli.matrix import matrix_command
 from sandmle.cli.readiness import readiness_command
 from sandmle.cli.report import report_command
 from sandmle.cli.seeds import app as seeds_app
@@ -86,6 +87,7 @@ app.command("split")(split_command)
 app.command("eval")(eval_command)
 app.command("report")(report_command)
 app.command("compare")(compare_command)
+app.command("matrix")(matrix_command)
 app.command("grade")(grade_command)
 app.add_typer(seeds_app, name="seeds")
 app.add_typer(suites_app, name="suites")
