@@ -11,14 +11,14 @@ There is no state of random generators to keep: every draw is made from the run'
 from __future__ import annotations
 
 import json
-import tempfile
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sandmle.agents.chat.tokens import ChatMarkup, Reading
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.files import disk_errors, publish_folder, write_text
+from sandmle.files import disk_errors, publish_folder, scratch_folder, write_text
 from sandmle.record import Record, VersionedRecord
 from sandmle.rl.tokenizers import FILE, FastTokenizer, load_tokenizer
 
@@ -26,7 +26,16 @@ if TYPE_CHECKING:
     import torch
     from transformers import PreTrainedModel
 
-__all__ = ["PolicyWeights", "TinyModel", "TrainerState", "latest_checkpoint", "load_policy", "new_policy", "save"]
+__all__ = [
+    "PolicyWeights",
+    "TinyModel",
+    "TrainerState",
+    "latest_checkpoint",
+    "load_policy",
+    "new_policy",
+    "prune_checkpoints",
+    "save",
+]
 
 READING = "reading.json"
 CHAT_TEMPLATE = (
@@ -171,24 +180,28 @@ def save(policy: PolicyWeights, folder: Path, state: TrainerState, learner: dict
     torch, _ = _libraries()
     from sandmle.rl.adapters import merged_state
 
-    with disk_errors(folder):
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=f".{folder.name}.") as scratch:
-            inside = Path(scratch) / folder.name
-            policy.model.save_pretrained(inside, state_dict=merged_state(policy.model))
-            policy.tokenizer.tokenizer.save(str(inside / FILE))
-            write_text(inside / "tokenizer_config.json", json.dumps(_tokenizer_config(), indent=2) + "\n")
-            write_text(inside / READING, json.dumps(policy.renderer.reading) + "\n")
-            if learner is not None:
-                torch.save(learner, inside / "trainer.pt")
-            write_text(inside / "trainer.json", state.to_text())
-            publish_folder(inside, folder)
+    with disk_errors(folder), scratch_folder(folder.parent) as scratch:
+        inside = scratch / folder.name
+        policy.model.save_pretrained(inside, state_dict=merged_state(policy.model))
+        policy.tokenizer.tokenizer.save(str(inside / FILE))
+        write_text(inside / "tokenizer_config.json", json.dumps(_tokenizer_config(), indent=2) + "\n")
+        write_text(inside / READING, json.dumps(policy.renderer.reading) + "\n")
+        if learner is not None:
+            torch.save(learner, inside / "trainer.pt")
+        write_text(inside / "trainer.json", state.to_text())
+        publish_folder(inside, folder)
 
 
 def latest_checkpoint(folder: Path) -> Path | None:
     """The checkpoint ``step-N`` of the highest N in ``folder``."""
     found = [each for each in folder.glob("step-*") if (each / "trainer.json").is_file()]
     return max(found, default=None)
+
+
+def prune_checkpoints(folder: Path, keep: int) -> None:
+    """Remove all checkpoints in ``folder`` but the ``keep`` latest."""
+    for each in sorted(folder.glob("step-*"))[:-keep]:
+        shutil.rmtree(each)
 
 
 def _tokenizer_config() -> dict[str, Any]:

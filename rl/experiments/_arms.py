@@ -111,7 +111,7 @@ class Arms:
         assert self.settings.train.grpo is not None
         grpo: GrpoSettings = self.settings.train.grpo
         weights = load_policy(policy)
-        engine = LocalEngine(weights.model, seed=seed, max_batch=grpo.max_batch)
+        engine = LocalEngine(weights.model, seed=seed, batching=grpo.batching, max_batch=grpo.max_batch)
         path = policy.parent / f"results-{of_set}-{asked.name}.jsonl"
         found = await measure(
             self.sets[of_set],

@@ -104,6 +104,8 @@ async def measure(
 ) -> list[Measured]:
     """Play all episodes, or read them where ``path`` holds them.
 
+    They are played in waves of a fixed order, so that with an engine in lockstep every batch is the same in every run.
+
     Args:
         tasks: in a fixed order.
         engine: samples from the policy.
@@ -111,7 +113,7 @@ async def measure(
         backend: runs its code.
         rollouts: as in training, but for the temperature and the number of samples.
         asked: how it is asked.
-        at_once: episodes at once.
+        at_once: episodes of a wave.
         path: JSON lines.
     """
     if path.exists():
@@ -119,19 +121,20 @@ async def measure(
     sampling = rollouts.sampling.model_copy(update={"temperature": asked.temperature})
     played = rollouts.model_copy(update={"group": asked.samples, "sampling": sampling})
     player = Player("measured", tasks, engine, renderer, backend, played, seed=0)
-    places = asyncio.Semaphore(at_once)
 
     async def one(index: int, repeat: int) -> Measured:
         asking = player
         if asked.other_brief:
             brief = (tasks[(index + 1) % len(tasks)].public / "description.md").read_text(encoding="utf-8")
             asking = replace(player, renderer=OtherBrief(renderer, brief))
-        async with places:
-            return Measured.of((await asking.episode(tasks[index], index, repeat)).episode)
+        return Measured.of((await asking.episode(tasks[index], index, repeat)).episode)
 
-    found = await asyncio.gather(*(one(i, repeat) for i in range(len(tasks)) for repeat in range(asked.samples)))
+    places = [(index, repeat) for index in range(len(tasks)) for repeat in range(asked.samples)]
+    found: list[Measured] = []
+    for first in range(0, len(places), at_once):
+        found += await asyncio.gather(*(one(*place) for place in places[first : first + at_once]))
     write_text(path, "".join(each.model_dump_json() + "\n" for each in found))
-    return list(found)
+    return found
 
 
 def read_measured(path: Path) -> list[Measured]:

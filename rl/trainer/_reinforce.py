@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sandmle.rl.batches import make_examples
-from sandmle.rl.checkpoints import PolicyWeights, TrainerState, save
+from sandmle.rl.checkpoints import PolicyWeights, TrainerState, prune_checkpoints, save
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.rollouts import Player
 from sandmle.rl.rounds import take_rounds
@@ -87,7 +87,10 @@ class Reinforcement:
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
         if number % self.settings.checkpoint_every == 0 or number == self.settings.updates:
-            save(self.policy, self.out / "checkpoints" / f"step-{number:06d}", self.state, self.learner.state())
+            folder = self.out / "checkpoints"
+            save(self.policy, folder / f"step-{number:06d}", self.state, self.learner.state())
+            if self.settings.keep_checkpoints is not None:
+                prune_checkpoints(folder, self.settings.keep_checkpoints)
         return {
             "update": number,
             **_tallied(taken),

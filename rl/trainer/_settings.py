@@ -113,6 +113,7 @@ class GrpoSettings(Record):
         updates: in all.
         batch: groups an update.
         checkpoint_every: updates between two checkpoints; the last one is always kept.
+        keep_checkpoints: how many of the latest stay; None keeps all.
         transcripts: keep every episode, as ``transcripts/<episode>.json``.
     """
 
@@ -126,6 +127,7 @@ class GrpoSettings(Record):
     batching: Batching = "continuous"
     max_batch: Annotated[int, Field(ge=1)] = 64
     checkpoint_every: Annotated[int, Field(ge=1)] = 10
+    keep_checkpoints: Annotated[int, Field(ge=1)] | None = None
     transcripts: bool = False
 
     @field_validator("estimator")

@@ -12,7 +12,7 @@ from typing import Literal
 
 from sandmle.agents.chat.tokens import READINGS, Reading
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.files import disk_errors, folder_lock, write_text
+from sandmle.files import clear_leftovers, disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl._torch import torch
@@ -92,6 +92,8 @@ async def atrain(
     tasks = load_tasks(settings.tasks) if settings.tasks else []
     _refuse_impossible(settings, tasks)
     with disk_errors(out), folder_lock(out):
+        for place in (out, out / "checkpoints"):
+            clear_leftovers(place)
         _settle(out, settings, tasks)
         policy = _imitated(settings, out, on_step)
         if settings.grpo is not None:

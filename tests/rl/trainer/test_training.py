@@ -12,6 +12,7 @@ pytest.importorskip("transformers", reason="needs the extra train")
 from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.api import aevaluate
 from sandmle.errors import BadInput
+from sandmle.files import SCRATCH
 from sandmle.rl.checkpoints import TinyModel, load_policy
 from sandmle.rl.exports import Selection, export_episodes, selected_episodes
 from sandmle.rl.rollouts import RolloutSettings
@@ -57,6 +58,7 @@ def settings(inputs, updates):
             optimizer=OptimizerSettings(learning_rate=1e-3),
             batching="lockstep",
             checkpoint_every=1,
+            keep_checkpoints=1,
             transcripts=True,
         ),
     )
@@ -88,15 +90,19 @@ def test_both_phases_run_and_leave_a_policy(unbroken):
     assert [(step.phase, step.number) for step in steps] == [("sft", 1), ("grpo", 1), ("grpo", 2)]
     assert load_policy(out / "policy").renderer.stop > 0
     assert len(list((out / "tokens").glob("part-*.parquet"))) == 2
+    assert [each.name for each in (out / "checkpoints").iterdir()] == ["step-000002"]
 
 
 def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path):
     train(settings(inputs, 1), tmp_path)
     (tmp_path / "metrics-grpo.jsonl").open("a").write('{"update": 2, "reward": 9}\n{"cut o')
+    leftover = tmp_path / "checkpoints" / f"{SCRATCH}killed"
+    leftover.mkdir()
     steps = train(settings(inputs, 2), tmp_path)
     assert [(step.phase, step.number) for step in steps] == [("grpo", 2)]
     assert lines(tmp_path) == lines(unbroken[0])
     assert weights(tmp_path) == weights(unbroken[0])
+    assert not leftover.exists()
 
 
 def test_sampler_and_trainer_agree(unbroken):
