@@ -15,7 +15,9 @@ __all__ = ["draw_curves", "rewards_of"]
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9")
 """Those of Okabe and Ito, which people with any colour vision tell apart."""
-WIDTH, HEIGHT, LEFT, TOP, LINE = 720, 420, 60, 40, 22
+_FINE = 3
+"""The picture is drawn this many times as large and then made smaller, so that lines are smooth."""
+WIDTH, HEIGHT, LEFT, TOP, LINE = (_FINE * size for size in (720, 420, 60, 40, 22))
 
 
 def rewards_of(training: Path) -> list[float]:
@@ -32,24 +34,25 @@ def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:
         curves: mean rewards by the training's name.
         path: of the PNG.
     """
-    font = ImageFont.load_default(14)
-    picture = Image.new("RGB", (LEFT + WIDTH + 30, TOP + HEIGHT + 50 + LINE * len(curves)), "white")
+    font = ImageFont.load_default(14 * _FINE)
+    room = 50 * _FINE
+    picture = Image.new("RGB", (LEFT + WIDTH + room, TOP + HEIGHT + room + LINE * len(curves)), "white")
     pen = ImageDraw.Draw(picture)
     longest = max(map(len, curves.values()), default=1)
-    pen.text((LEFT, 10), "Mean reward of the rollouts of each update", "black", font)
+    pen.text((LEFT, 10 * _FINE), "Mean reward of the rollouts of each update", "black", font)
     for tick in range(6):
         y = TOP + HEIGHT * (1 - tick / 5)
-        pen.line([(LEFT, y), (LEFT + WIDTH, y)], "#dddddd")
-        pen.text((20, y - 8), f"{tick / 5:.1f}", "black", font)
-    pen.text((LEFT + WIDTH - 90, TOP + HEIGHT + 8), f"update {longest}", "black", font)
+        pen.line([(LEFT, y), (LEFT + WIDTH, y)], "#dddddd", _FINE)
+        pen.text((LEFT / 3, y), f"{tick / 5:.1f}", "black", font, anchor="lm")
+    pen.text((LEFT + WIDTH, TOP + HEIGHT + LINE / 2), f"update {longest}", "black", font, anchor="rm")
     for place, (name, rewards) in enumerate(curves.items()):
         colour = COLOURS[place % len(COLOURS)]
         step = WIDTH / max(longest - 1, 1)
         points = [(LEFT + step * number, TOP + HEIGHT * (1 - reward)) for number, reward in enumerate(rewards)]
-        pen.line(points, colour, 3, "curve")
-        y = TOP + HEIGHT + 36 + LINE * place
-        pen.line([(LEFT, y + 9), (LEFT + 30, y + 9)], colour, 3)
-        pen.text((LEFT + 40, y), name, "black", font)
+        pen.line(points, colour, 3 * _FINE, "curve")
+        y = TOP + HEIGHT + room + LINE * (place - 0.5)
+        pen.line([(LEFT, y), (LEFT * 1.5, y)], colour, 3 * _FINE)
+        pen.text((LEFT * 1.7, y), name, "black", font, anchor="lm")
     written = io.BytesIO()
-    picture.save(written, "PNG")
+    picture.reduce(_FINE).save(written, "PNG")
     write_bytes(path, written.getvalue())
