@@ -73,11 +73,16 @@ def rows_of(episodes: Sequence[Episode], renderer: Renderer, settings: SftSettin
     return Demonstrations(kept, sum(len(row) > settings.max_tokens for row in found))
 
 
-def imitate(learner: Learner, rows: Sequence[Row], settings: SftSettings, seed: int) -> Iterator[Metrics]:
-    """The epochs: one metrics record a step. Each epoch takes the rows in an order of its own."""
+def imitate(
+    learner: Learner, rows: Sequence[Row], settings: SftSettings, seed: int, *, done: int = 0
+) -> Iterator[Metrics]:
+    """The epochs, from the step after ``done`` on: one metrics record a step.
+
+    Each epoch takes the rows in an order of its own.
+    """
     per_epoch = ceil(len(rows) / settings.batch)
     steps = per_epoch * settings.epochs
-    for step in range(steps):
+    for step in range(done, steps):
         epoch, place = divmod(step, per_epoch)
         order = np.random.default_rng([seed, epoch]).permutation(len(rows))
         batch = [rows[index] for index in order[place * settings.batch : (place + 1) * settings.batch]]

@@ -95,11 +95,13 @@ class SftSettings(Record):
         max_tokens: longer rows are left out.
         learn_failed_steps: learn replies whose code failed.
         batch: rows a step.
+        checkpoint_every: steps between two checkpoints; the last one stays until imitation is done.
     """
 
     runs: tuple[Path, ...] = ()
     epochs: Annotated[int, Field(ge=1)] = 4
     batch: Annotated[int, Field(ge=1)] = 16
+    checkpoint_every: Annotated[int, Field(ge=1)] = 100
     min_reward: Annotated[float, Field(ge=0, le=1)] = 0.0
     max_tokens: Annotated[int, Field(gt=0)] = 4_096
     learn_failed_steps: bool = True

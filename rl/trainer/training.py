@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
+import shutil
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -23,6 +25,7 @@ from sandmle.rl.checkpoints import (
     latest_checkpoint,
     load_policy,
     new_policy,
+    prune_checkpoints,
     save,
 )
 from sandmle.rl.engine.local import LocalEngine
@@ -32,7 +35,7 @@ from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
 from sandmle.rl.trainer._learner import Learner, Metrics
 from sandmle.rl.trainer._metrics import MetricsLog
 from sandmle.rl.trainer._reinforce import Reinforcement
-from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, SftSettings, TrainSettings
+from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, OptimizerSettings, SftSettings, TrainSettings
 from sandmle.sandboxes import LocalBackend, SandboxBackend
 from sandmle.settings import get_settings
 from sandmle.task import Task, load_tasks
@@ -92,10 +95,10 @@ async def atrain(
     tasks = load_tasks(settings.tasks) if settings.tasks else []
     _refuse_impossible(settings, tasks)
     with disk_errors(out), folder_lock(out):
-        for place in (out, out / "checkpoints"):
+        for place in (out, out / "checkpoints", out / "sft-checkpoints"):
             clear_leftovers(place)
         _settle(out, settings, tasks)
-        policy = _imitated(settings, out, on_step)
+        policy = await _imitated(settings, out, on_step)
         if settings.grpo is not None:
             async with _borrowed(backend, allow_unisolated) as sandboxes:
                 policy = await _reinforced(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
@@ -133,14 +136,14 @@ def _settle(out: Path, settings: TrainSettings, tasks: list[Task]) -> None:
     write_text(path, asked.to_text())
 
 
-def _imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeights:
+async def _imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeights:
     """The policy after imitation; read back where that is done already."""
     model = settings.model
     if settings.sft is None:
         assert model.path is not None
         return _load(model.path, model)
     if not (out / "sft" / "trainer.json").exists():
-        _imitate(settings, settings.sft, out, on_step)
+        await _imitate(settings, settings.sft, out, on_step)
     return _load(out / "sft", model)
 
 
@@ -148,23 +151,51 @@ def _load(folder: Path, model: ModelSettings) -> PolicyWeights:
     return load_policy(folder, device=model.device, dtype=model.dtype, compute=model.compute)
 
 
-def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
-    model, episodes = settings.model, list(read_episodes(sft.runs, sft.min_reward))
-    if model.path is not None:
-        policy = _load(model.path, model)
-    else:
-        texts = _texts(episodes, model.reading)
-        tokenizer = train_tokenizer(texts, model.vocabulary, model.pieces)
-        policy = new_policy(model.tiny, tokenizer, settings.seed, model.reading)
+async def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
+    episodes, checkpoints = list(read_episodes(sft.runs, sft.min_reward)), out / "sft-checkpoints"
+    policy, learner, state = _start(
+        settings.model, settings.seed, lambda: _new(settings, episodes), sft.optimizer, checkpoints
+    )
     rows = rows_of(episodes, policy.renderer, sft).rows
-    if model.lora is not None:
-        add_adapters(policy.model, model.lora, settings.seed)
-    learner = Learner(policy, sft.optimizer)
-    with MetricsLog(out, "sft", "step", keep=0) as log:
-        for metrics in imitate(learner, rows, sft, settings.seed):
+    with MetricsLog(out, "sft", "step", keep=state.updates) as log:
+        for metrics in imitate(learner, rows, sft, settings.seed, done=state.updates):
+            step = int(metrics["step"])
+            if step % sft.checkpoint_every == 0:
+                save(policy, checkpoints / f"step-{step:06d}", TrainerState(updates=step), learner.state())
+                prune_checkpoints(checkpoints, 1)
             log.add(metrics)
-            on_step(StepDone("sft", int(metrics["step"]), int(metrics["steps"]), metrics))
+            on_step(StepDone("sft", step, int(metrics["steps"]), metrics))
+            await asyncio.sleep(0)  # which is where Ctrl-C is heard
     save(policy, out / "sft", TrainerState(), None)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _new(settings: TrainSettings, episodes: list[Episode]) -> PolicyWeights:
+    """The policy before imitation."""
+    model = settings.model
+    if model.path is not None:
+        return _load(model.path, model)
+    tokenizer = train_tokenizer(_texts(episodes, model.reading), model.vocabulary, model.pieces)
+    return new_policy(model.tiny, tokenizer, settings.seed, model.reading)
+
+
+def _start(
+    model: ModelSettings,
+    seed: int,
+    first: Callable[[], PolicyWeights],
+    optimizer: OptimizerSettings,
+    checkpoints: Path,
+) -> tuple[PolicyWeights, Learner, TrainerState]:
+    """What a phase begins with, or goes on from its last checkpoint with; ``first`` gives the policy before it."""
+    state, last = TrainerState(), latest_checkpoint(checkpoints)
+    policy = first() if last is None or model.lora is not None else _load(last, model)
+    if model.lora is not None:
+        add_adapters(policy.model, model.lora, seed)
+    learner = Learner(policy, optimizer)
+    if last is not None:
+        state = TrainerState.read(last / "trainer.json")
+        learner.restore(torch.load(last / "trainer.pt", weights_only=True))
+    return policy, learner, state
 
 
 def _texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
@@ -183,16 +214,7 @@ async def _reinforced(
     on_step: OnStep,
     backend: SandboxBackend,
 ) -> PolicyWeights:
-    state, last = TrainerState(), latest_checkpoint(out / "checkpoints")
-    if last is not None:
-        state = TrainerState.read(last / "trainer.json")
-    if settings.model.lora is not None:
-        add_adapters(policy.model, settings.model.lora, settings.seed)
-    elif last is not None:
-        policy = _load(last, settings.model)
-    learner = Learner(policy, grpo.optimizer)
-    if last is not None:
-        learner.restore(torch.load(last / "trainer.pt", weights_only=True))
+    policy, learner, state = _start(settings.model, settings.seed, lambda: policy, grpo.optimizer, out / "checkpoints")
     engine = LocalEngine(policy.model, seed=settings.seed, batching=grpo.batching, max_batch=grpo.max_batch)
     engine.weight_version = state.updates
     player = Player(

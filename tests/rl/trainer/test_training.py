@@ -105,6 +105,34 @@ def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken
     assert not leftover.exists()
 
 
+def test_imitation_stops_between_two_steps_and_goes_on_from_its_checkpoint(inputs, tmp_path):
+    few = settings(inputs, 1)
+    sft = few.sft.model_copy(update={"epochs": 4, "batch": 1, "checkpoint_every": 2})
+    few = few.model_copy(update={"sft": sft, "grpo": None})
+    whole = train(few, tmp_path / "whole")
+
+    async def cancelled():
+        steps = []
+
+        def third(step):
+            steps.append(step)
+            if len(steps) == 3:
+                training.cancel()
+
+        training = asyncio.create_task(atrain(few, tmp_path / "cut", on_step=third, allow_unisolated=True))
+        with pytest.raises(asyncio.CancelledError):
+            await training
+        return steps
+
+    assert len(asyncio.run(cancelled())) == 3
+    rest = train(few, tmp_path / "cut")
+    assert [step.number for step in rest] == list(range(3, whole[-1].total + 1))
+    assert weights(tmp_path / "cut") == weights(tmp_path / "whole")
+    logs = [(tmp_path / name / "metrics-sft.jsonl").read_text().splitlines() for name in ("cut", "whole")]
+    assert [[json.loads(line)["nll"] for line in log] for log in logs] == [[each.metrics["nll"] for each in whole]] * 2
+    assert not (tmp_path / "cut" / "sft-checkpoints").exists()
+
+
 def test_sampler_and_trainer_agree(unbroken):
     assert all(abs(line["sampler_kl"]) < 1e-4 for line in lines(unbroken[0]))
     assert all(line["sampler_kl_k3"] < 1e-6 for line in lines(unbroken[0]))
