@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import BaseMessage
 
 from sandmle.agents.chat.scripted._dialects import Move, Seen, dialect_of, worked
 from sandmle.agents.chat.scripted._plan import Plan, make_plan, profile_script, script
+from sandmle.agents.chat.scripted._replies import RepliesChat
 
 __all__ = ["ScriptedChat"]
 
 
-class ScriptedChat(BaseChatModel):
+class ScriptedChat(RepliesChat):
     """Speaks the protocol of every scaffold; the same conversation always gets the same reply.
 
     Attributes:
@@ -34,25 +30,7 @@ class ScriptedChat(BaseChatModel):
     def _llm_type(self) -> str:
         return "sandmle-scripted"
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,  # noqa: ANN401 - the base class's
-    ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(self._next_turn(messages)))])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,  # noqa: ANN401 - the base class's
-    ) -> ChatResult:
-        return self._generate(messages)
-
-    def _next_turn(self, messages: list[BaseMessage]) -> str:
+    def _reply(self, messages: list[BaseMessage]) -> str:
         dialect = dialect_of(messages)
         said = dialect.judgement(messages, handed=bool(self.handed))
         return said or dialect.say(self._next_move(dialect.tells_at_once, dialect.read(messages)))

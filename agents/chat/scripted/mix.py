@@ -6,16 +6,13 @@ predicted, writes a script and runs it; after a failure it tries another, else i
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
-from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.messages import BaseMessage
 
 from sandmle.agents.chat.scripted._dialects import Move, dialect_of, stopped
 from sandmle.agents.chat.scripted._registry import ScriptedPolicy, register
+from sandmle.agents.chat.scripted._replies import RepliesChat
 from sandmle.agents.chat.scripted.parts import Kind, compose, draw
 from sandmle.task import Task
 
@@ -30,7 +27,7 @@ _FAULTY = 0.03
 """Share of replies that are cut off before their end."""
 
 
-class MixChat(BaseChatModel):
+class MixChat(RepliesChat):
     """One episode of the mix.
 
     Attributes:
@@ -42,24 +39,6 @@ class MixChat(BaseChatModel):
     @property
     def _llm_type(self) -> str:
         return "sandmle-scripted-mix"
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,  # noqa: ANN401 - the base class's
-    ) -> ChatResult:
-        return ChatResult(generations=[ChatGeneration(message=AIMessage(self._reply(messages)))])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,  # noqa: ANN401 - the base class's
-    ) -> ChatResult:
-        return self._generate(messages)
 
     def _reply(self, messages: list[BaseMessage]) -> str:
         dialect = dialect_of(messages)
