@@ -8,6 +8,7 @@ from pathlib import Path
 
 from sandmle.api import aevaluate
 from sandmle.errors import BadInput
+from sandmle.eval.runner import EpisodeFinished, RunEvent, RunStarted
 from sandmle.files import disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.rl.experiments._arms import Arms
@@ -28,6 +29,8 @@ from sandmle.task import Task, load_tasks
 __all__ = ["Tell", "aexperiment"]
 
 Tell = Callable[[str], None]
+_TOLD = 50
+"""Demonstrations between two lines of progress."""
 
 
 class _Record(VersionedRecord):
@@ -72,6 +75,18 @@ class _Experiment:
     async def demonstrate(self) -> None:
         """Let ``scripted:mix`` play the training tasks."""
         rollouts = _rollouts(self.settings)
+        finished, total = 0, 0
+
+        def count(event: RunEvent) -> None:
+            nonlocal finished, total
+            match event:
+                case RunStarted():
+                    finished, total = len(event.done), event.total
+                case EpisodeFinished():
+                    finished += 1
+                    if finished % _TOLD == 0 or finished == total:
+                        self.tell(f"[demonstrations] {finished}/{total}")
+
         await aevaluate(
             suite=f"synthetic:{self.out / 'sets' / 'train'}",
             models=["scripted:mix"],
@@ -80,6 +95,7 @@ class _Experiment:
             protocol=rollouts.protocol,
             turns=rollouts.turns,
             step_seconds=rollouts.step_seconds,
+            on_event=count,
         )
 
     @property
