@@ -32,6 +32,7 @@ __all__ = [
     "TrainerState",
     "latest_checkpoint",
     "load_policy",
+    "load_renderer",
     "new_policy",
     "prune_checkpoints",
     "save",
@@ -134,9 +135,31 @@ def load_policy(
     model = model.to(device).eval()
     if compute != "float32":
         _compute_in(model, getattr(torch, compute))
-    kept = place / READING
+    return PolicyWeights(model, tokenizer, ChatMarkup(tokenizer, _reading(place)))
+
+
+def load_renderer(weights: str) -> ChatMarkup:
+    """The chat format of a policy without its weights, by its folder or its name on the hub.
+
+    Raises:
+        BadInput: there is no tokenizer, or its chat format is not ChatML.
+        EnvironmentProblem: the extra ``train`` is not installed.
+    """
+    folder = Path(weights)
+    if folder.is_dir():
+        return ChatMarkup(load_tokenizer(folder), _reading(folder))
+    _, transformers = _libraries()
+    try:
+        loaded = transformers.AutoTokenizer.from_pretrained(weights)
+    except (OSError, ValueError) as error:
+        raise BadInput(f"{weights}: no tokenizer ({' '.join(str(error).split())[:200]})") from error
+    return ChatMarkup(FastTokenizer(loaded.backend_tokenizer))
+
+
+def _reading(folder: Path) -> Reading:
+    kept = folder / READING
     reading: Reading = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else "whole"
-    return PolicyWeights(model, tokenizer, ChatMarkup(tokenizer, reading))
+    return reading
 
 
 def _packed_tokenizer(file: Path) -> FastTokenizer:

@@ -59,20 +59,21 @@ class _Chat(_Asked):
 class _Completion(_Asked):
     prompt: str | Annotated[list[int], Field(min_length=1)]
     logprobs: int | None = None
+    return_tokens_as_token_ids: bool = False
 
 
 class _TooLong(Exception):
     """The prompt does not fit into the model's context."""
 
 
-def make_app(policy: PolicyWeights, name: str, *, seed: int = 0, max_batch: int = 64) -> Starlette:
+def make_app(policy: PolicyWeights, name: str, engine: LocalEngine) -> Starlette:
     """The web application that serves ``policy`` as the model ``name``.
 
     Args:
         policy: what is served.
         name: as requests call it; any name is answered.
-        seed: with a request's own ``seed`` it fixes the reply; requests without one differ from each other.
-        max_batch: replies sampled at once.
+        engine: samples from ``policy``; its seed and a request's own ``seed`` fix the reply, and requests without one
+            differ from each other.
 
     Raises:
         EnvironmentProblem: the extra ``train`` is not installed.
@@ -83,7 +84,7 @@ def make_app(policy: PolicyWeights, name: str, *, seed: int = 0, max_batch: int 
         from starlette.routing import Route
     except ModuleNotFoundError as error:
         raise EnvironmentProblem(f"{error.name} is not installed: pip install 'sandmle[train]'") from error
-    served = _Served(policy, name, LocalEngine(policy.model, seed=seed, max_batch=max_batch))
+    served = _Served(policy, name, engine)
     return Starlette(
         routes=[
             Route("/v1/chat/completions", served.guarded(served.chat), methods=["POST"]),
@@ -100,7 +101,7 @@ def serve(policy: PolicyWeights, name: str, *, host: str, port: int, seed: int =
     Raises:
         EnvironmentProblem: the extra ``train`` is not installed.
     """
-    app = make_app(policy, name, seed=seed)
+    app = make_app(policy, name, LocalEngine(policy.model, seed=seed))
     import uvicorn
 
     uvicorn.run(app, host=host, port=port, log_level="warning")
@@ -153,7 +154,10 @@ class _Served:
         choice: dict[str, Any] = {"text": self._policy.renderer.text(sample.ids)}
         if asked.logprobs is not None:
             choice["logprobs"] = {
-                "tokens": [codec.decode([token]) for token in sample.ids],
+                "tokens": [
+                    f"token_id:{token}" if asked.return_tokens_as_token_ids else codec.decode([token])
+                    for token in sample.ids
+                ],
                 "token_logprobs": list(sample.logprobs),
             }
         return self._reply("text_completion", asked, prompt, sample, choice)

@@ -17,6 +17,7 @@ from __future__ import annotations
 import zlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import combinations
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -25,7 +26,17 @@ from sandmle.errors import BadInput
 from sandmle.record import Record, VersionedRecord, sha256_json
 from sandmle.task import Task
 
-__all__ = ["PAPER", "Split", "SplitKind", "TaskTraits", "paper_split", "parse_validation", "read_traits", "split_tasks"]
+__all__ = [
+    "PAPER",
+    "Split",
+    "SplitKind",
+    "TaskTraits",
+    "paper_split",
+    "parse_validation",
+    "read_split",
+    "read_traits",
+    "split_tasks",
+]
 
 SplitKind = Literal["iid", "family", "domain", "composition", "primitive"]
 PAPER = (848, 64)
@@ -164,14 +175,28 @@ def split_tasks(
     )
 
 
-def paper_split(tasks: Sequence[TaskTraits], seed: int, *, with_undiscoverable: bool = False) -> Split:
-    """The paper's iid split into 848 and 64 tasks; of fewer tasks the same shares.
+def read_split(folder: Path, name: str) -> Split:
+    """The split of a folder of tasks that ``sandmle split`` wrote to ``splits/NAME.json``.
+
+    Raises:
+        BadInput: there is none, or it can't be read.
+    """
+    path = folder / "splits" / f"{name}.json"
+    if not path.is_file():
+        raise BadInput(f"{path}: no such split; make one with `sandmle split {folder} --preset paper` or `--by`")
+    return Split.read(path)
+
+
+def paper_split(
+    tasks: Sequence[TaskTraits], seed: int, *, sizes: tuple[int, int] = PAPER, with_undiscoverable: bool = False
+) -> Split:
+    """The paper's iid split into 848 and 64 tasks, or one of other ``sizes``; of fewer tasks the same shares.
 
     Raises:
         BadInput: there are too few tasks to split.
     """
     usable, _ = _usable(tasks, with_undiscoverable)
-    train, validation = PAPER
+    train, validation = sizes
     whole = min(len(usable), train + validation)
     asked = max(round(whole * validation / (train + validation)), 1)
     found = split_tasks(tasks, "iid", str(asked), seed, with_undiscoverable=with_undiscoverable)

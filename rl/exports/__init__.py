@@ -1,4 +1,4 @@
-"""Episodes in the layouts of others, to train on elsewhere; one file a layout, and ``LAYOUTS`` names them.
+"""Episodes, and tasks, in the layouts of others, to train on elsewhere; ``LAYOUTS`` names those of episodes.
 
     a run of `sandmle eval`, or a training with transcripts ─▶ Selection ─▶ Layout.write ─▶ OUT
 
@@ -13,13 +13,16 @@ Episodes are read and written one by one, and the folder appears when it is whol
 from sandmle.rl.exports._conversations import ConversationRow, conversations
 from sandmle.rl.exports._export import LAYOUTS, Exported, export_episodes
 from sandmle.rl.exports._selection import Selection, selected_episodes
+from sandmle.rl.exports._tasks import TaskLayout, export_tasks
 
 __all__ = [
     "LAYOUTS",
     "ConversationRow",
     "Exported",
     "Selection",
+    "TaskLayout",
     "conversations",
     "export_episodes",
+    "export_tasks",
     "selected_episodes",
 ]

@@ -16,7 +16,9 @@ from sandmle.rl.exports._conversations import conversations
 from sandmle.rl.exports._selection import Selection
 from sandmle.trajectory import Episode
 
-__all__ = ["write"]
+__all__ = ["ABILITY", "write"]
+
+ABILITY = "machine-learning-engineering"
 
 _ROWS = 256
 """Rows written at once."""
@@ -67,7 +69,7 @@ def _prompt(episode: Episode, about: dict[str, Any]) -> dict[str, Any]:
     return {
         "data_source": "sandmle",
         "prompt": [each.model_dump() for each in episode.turns[0].messages],
-        "ability": "machine-learning-engineering",
+        "ability": ABILITY,
         "reward_model": {"style": "rule", "ground_truth": episode.task_id},
         "extra_info": about,
     }

@@ -157,7 +157,7 @@ def _batches(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
         yield f"rllm.rollout.n = {group}: a group of one has no baseline, and rLLM takes its raw reward"
     if mini * group < layout.data_parallel:
         yield f"{step}: its {mini * group} episodes are fewer than {groups}"
-    if batch > (tasks := stage.recipe.split[0]):
+    if batch > (tasks := stage.recipe.sizes[0]):
         yield f"rllm.data.train_batch_size = {batch}: of {tasks} training tasks no batch comes together"
     yield from _micro_batches(stage, layout, mini * group)
 
@@ -197,9 +197,9 @@ def _context(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_ROLLOUT}.max_model_len = {longest}: {room}"
     if layout.sequence > longest:
         yield f"{_ROLLOUT}.max_model_len = {longest}: prompt and response together are {layout.sequence} tokens"
-    reply, response = config[f"{_ROLLOUT}.response_length"], config["data.max_response_length"]
-    if reply > response:
-        yield f"rllm.rollout.train.max_tokens = {reply}: a reply can't be longer than all {response} response tokens"
+    reply, response = stage.recipe.play.reply_tokens, config["data.max_response_length"]
+    if reply and reply > response:
+        yield f"play.reply_tokens = {reply}: a reply can't be longer than all {response} response tokens"
     at_once = config[f"{_ROLLOUT}.max_num_batched_tokens"]
     if not config[f"{_ROLLOUT}.enable_chunked_prefill"] and at_once < longest:
         yield f"{_ROLLOUT}.max_num_batched_tokens = {at_once}: without chunked prefill it must be at least {longest}"

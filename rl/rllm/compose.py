@@ -18,13 +18,25 @@ from typing import Any
 from sandmle.rl.rllm.known import KnownKeys, Stage, known_keys
 from sandmle.rl.rllm.recipe import Recipe
 
-__all__ = ["Composed", "compose", "hydra_value"]
+__all__ = ["OURS_TO_SAY", "PLAYED_BY_US", "Composed", "compose", "hydra_value"]
+
+OURS_TO_SAY = ("rllm.rollout.train.max_tokens", "rllm.rollout.val.max_tokens")
+"""What rLLM's gateway would else write over in every request; only we know how much room a prompt leaves."""
 
 _KL_TYPES = {"k1": "kl", "k2": "mse", "k3": "low_var_kl", "abs": "abs"}
 _NO_DUAL_CLIP = 1e9
 _PLAIN_TEXT = re.compile(r"[A-Za-z_./][\w./-]*")
 _MASKED = ("timeout", "error")
 _KEPT = ("env_done", "unknown", "max_turns_exceeded", "max_prompt_length_exceeded", "max_response_length_exceeded")
+
+PLAYED_BY_US: Mapping[str, Any] = {
+    "rllm.workflow.raise_on_error": False,
+    "rllm.compact_filtering.enable": True,
+    **{f"rllm.compact_filtering.mask_{reason}": True for reason in _MASKED},
+    **{f"rllm.compact_filtering.mask_{reason}": False for reason in _KEPT},
+    "rllm.gateway.host": "127.0.0.1",
+}
+"""Masks by the runner's status alone; one broken sandbox is no end of the training."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +45,13 @@ class Composed:
 
     Attributes:
         overrides: value by key, in the order in which they are printed.
+        removed: keys that are taken out, default and all.
     """
 
     stage: Stage
     recipe: Recipe
     overrides: Mapping[str, Any]
+    removed: tuple[str, ...] = ()
 
     @property
     def known(self) -> KnownKeys:
@@ -47,25 +61,29 @@ class Composed:
     @cached_property
     def effective(self) -> dict[str, Any]:
         """The whole configuration."""
-        return self.known.effective(self.overrides)
+        return self.known.effective(self.overrides, self.removed)
 
     def arguments(self) -> list[str]:
-        """``KEY=VALUE``, as Hydra takes them; ``+KEY=VALUE`` for keys that no YAML file declares."""
-        return [
+        """As Hydra takes them: ``KEY=VALUE``; ``+KEY=VALUE`` where no YAML file has the key; ``~KEY`` takes it out."""
+        values = [
             f"{'+' if self.known.is_added(key) else ''}{key}={hydra_value(value)}"
             for key, value in self.overrides.items()
         ]
+        return [*values, *(f"~{key}" for key in self.removed)]
 
 
 def compose(recipe: Recipe) -> tuple[Composed, ...]:
     """The stages of a recipe, in their order."""
-    return tuple(
-        Composed(stage, recipe, _PARTS[stage](recipe) | dict(_flat("", recipe.overrides.get(stage, {}))))
-        for stage in recipe.stages
-    )
+    return tuple(_composed(stage, recipe) for stage in recipe.stages)
 
 
-def hydra_value(value: Any) -> str:  # noqa: ANN401 - any value of a config
+def _composed(stage: Stage, recipe: Recipe) -> Composed:
+    overrides = _PARTS[stage](recipe) | dict(_flat("", recipe.overrides.get(stage, {})))
+    removed = OURS_TO_SAY if stage == "grpo" else ()
+    return Composed(stage, recipe, overrides, tuple(key for key in removed if key not in overrides))
+
+
+def hydra_value(value: Any) -> str:
     """A value in the grammar of Hydra's command line; text is quoted unless it is a plain word or path."""
     if value is None:
         return "null"
@@ -105,8 +123,6 @@ def _data(recipe: Recipe) -> dict[str, Any]:
         "rllm.rollout.n": grpo.group,
         "rllm.rollout.train.temperature": play.temperature,
         "rllm.rollout.val.temperature": play.temperature,
-        "rllm.rollout.train.max_tokens": play.reply_tokens or play.response_tokens,
-        "rllm.rollout.val.max_tokens": play.reply_tokens or play.response_tokens,
     }
 
 
@@ -114,6 +130,7 @@ def _algorithm(recipe: Recipe) -> dict[str, Any]:
     loss = recipe.grpo.loss
     return {
         "rllm.algorithm.adv_estimator": "grpo",
+        "rllm.algorithm.use_precomputed_advantage": recipe.grpo.estimator is not None,
         "rllm.algorithm.loss_agg_mode": loss.aggregation,
         "rllm.algorithm.eps_clip": loss.clip_low,
         "rllm.algorithm.eps_clip_high": loss.clip_high,
@@ -130,17 +147,7 @@ def _algorithm(recipe: Recipe) -> dict[str, Any]:
 
 
 def _episodes(recipe: Recipe) -> dict[str, Any]:
-    """Masks by the runner's status alone, one broken sandbox no end of the training, tokens never encoded anew."""
-    return {
-        "rllm.workflow.n_parallel_tasks": recipe.sandboxes.count,
-        "rllm.workflow.raise_on_error": False,
-        "rllm.compact_filtering.enable": True,
-        **{f"rllm.compact_filtering.mask_{reason}": True for reason in _MASKED},
-        **{f"rllm.compact_filtering.mask_{reason}": False for reason in _KEPT},
-        "rllm.gateway.host": "127.0.0.1",
-        "rllm.gateway.cumulative_token_mode": True,
-        "rllm.gateway.renderer_family": "qwen3",
-    }
+    return {"rllm.workflow.n_parallel_tasks": recipe.sandboxes.count, **PLAYED_BY_US}
 
 
 def _actor(recipe: Recipe) -> dict[str, Any]:
@@ -196,7 +203,7 @@ def _sft(recipe: Recipe) -> dict[str, Any]:
         "model.path": recipe.weights,
         "model.use_remove_padding": True,
         "model.enable_gradient_checkpointing": True,
-        "data.train_files": str(tuning.demonstrations),
+        "data.train_files": str(recipe.demonstrations),
         "data.train_batch_size": tuning.batch,
         "data.max_length": recipe.play.tokens,
         "data.truncation": "right",

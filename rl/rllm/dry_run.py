@@ -106,7 +106,7 @@ def _checked(stage: Composed) -> CheckedStage:
 
 
 def _tasks(recipe: Recipe) -> str:
-    play, (train, validation) = recipe.play, recipe.split
+    play, (train, validation) = recipe.play, recipe.sizes
     return (
         f"{recipe.tasks}: {train} tasks to train on, {validation} to validate on; {', '.join(play.scaffolds)};"
         f" reward {play.reward}; at most {play.turns} turns, {play.step_seconds:g} s a step"

@@ -144,7 +144,7 @@ def _own_fields(node: ast.ClassDef) -> dict[str, tuple[str, Any]]:
     return fields
 
 
-def _literal(node: ast.expr | None) -> Any:  # noqa: ANN401 - any literal
+def _literal(node: ast.expr | None) -> Any:
     try:
         return None if node is None else ast.literal_eval(node)
     except ValueError:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
@@ -77,9 +77,9 @@ class KnownKeys:
         same = [key for key in self.keys if key.rsplit(".", 1)[-1] == last]
         return next(iter(get_close_matches(path, same or self.keys, n=1, cutoff=0.5)), None)
 
-    def effective(self, overrides: Mapping[str, Any]) -> dict[str, Any]:
+    def effective(self, overrides: Mapping[str, Any], removed: Sequence[str] = ()) -> dict[str, Any]:
         """What the trainers will see: defaults, overrides, shared keys copied, interpolations resolved."""
-        config = {path: key.default for path, key in self.keys.items()} | dict(overrides)
+        config = {path: key.default for path, key in self.keys.items() if path not in removed} | dict(overrides)
         for theirs, ours in self.shared.items():
             if ours in overrides or (theirs not in overrides and config.get(ours) is not None):
                 config[theirs] = config[ours]
@@ -104,7 +104,7 @@ def _derived(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[st
     return {path: value for path, value in derived.items() if path not in overrides}
 
 
-def _resolved(path: str, value: Any, config: Mapping[str, Any]) -> Any:  # noqa: ANN401 - any value of a config
+def _resolved(path: str, value: Any, config: Mapping[str, Any]) -> Any:
     """A value with OmegaConf's ``${a.b}``, ``${.a}`` and ``${oc.select:a.b,default}`` replaced.
 
     Other kinds of interpolation, and those of whole mappings, stay as text.
@@ -129,7 +129,7 @@ _DEPTH = 16
 """Interpolations of interpolations; theirs nest three deep."""
 
 
-def _scalar(text: str) -> Any:  # noqa: ANN401 - any scalar
+def _scalar(text: str) -> Any:
     try:
         return json.loads(text.lower())
     except ValueError:
@@ -154,5 +154,5 @@ def pinned_versions() -> dict[str, str]:
 
 
 @cache
-def _known() -> Any:  # noqa: ANN401 - JSON
+def _known() -> Any:
     return json.loads(files("sandmle.rl.rllm").joinpath("known_keys.json").read_text(encoding="utf-8"))

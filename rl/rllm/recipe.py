@@ -13,10 +13,13 @@ from sandmle.errors import BadInput
 from sandmle.graphs.scaffold import scaffold_names
 from sandmle.record import Record
 from sandmle.rl._bundled import bundled_names, read_named
+from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.rewards import get_preset
+from sandmle.rl.rllm.demonstrations import is_parquet
 from sandmle.rl.rllm.known import Stage
 from sandmle.rl.rllm.models import ARCHITECTURES, Architecture
+from sandmle.rl.splits import PAPER, read_split
 
 __all__ = ["Hardware", "Play", "Recipe", "RecipeName", "Reinforcement", "Sandboxes", "Tuning", "bundled_recipes"]
 
@@ -79,6 +82,7 @@ class Reinforcement(Record):
         mini_batch: tasks of one gradient step; None for the whole batch.
         epochs: passes over the training tasks.
         updates: stops earlier; None for all of the epochs.
+        estimator: of the advantages, as in a config of the embedded trainer; None for rLLM's own GRPO.
         loss: the same settings as the embedded trainer's.
         validate_every: updates between two validations, as ``save_every`` between two checkpoints.
     """
@@ -89,16 +93,27 @@ class Reinforcement(Record):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-6
     epochs: Positive = 1
     updates: Positive | None = None
+    estimator: dict[str, Any] | None = None
     loss: LossSettings = LossSettings()
     validate_every: Positive = 10
     save_every: Positive = 10
+
+    @field_validator("estimator")
+    @classmethod
+    def _estimator_exists(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
+        try:
+            make_estimator(value or {"name": "grpo"})
+        except BadInput as error:
+            raise ValueError(str(error)) from error
+        return value
 
 
 class Tuning(Record):
     """Learning from demonstrations.
 
     Attributes:
-        demonstrations: the messages of ``sandmle export episodes --format sft`` as Parquet.
+        demonstrations: what ``sandmle export episodes --format sft`` wrote, its folder or file; or Parquet with a
+            column ``messages``.
         batch: episodes a gradient step.
         policy: folder of the tuned weights that ``sft+rl`` goes on from, such as a link to the last checkpoint's
             ``huggingface``.
@@ -170,7 +185,8 @@ class Recipe(Record):
         path: of the weights, on the hub or on disk; None for the model's own name on the hub.
         recipe: which stages: Seed-SFT, SandMLE, or one after the other.
         tasks: the folder of tasks.
-        split: training and validation tasks; the paper's unless given.
+        split: how many training and validation tasks, the paper's unless given; or the name of a split that
+            `sandmle split` wrote beside the tasks, such as ``paper`` or ``domain``.
         out: folder of checkpoints.
         overrides: keys of rLLM and verl by stage, for what a recipe has no word for; they win.
     """
@@ -180,7 +196,7 @@ class Recipe(Record):
     path: str | None = None
     recipe: RecipeName = "sandmle"
     tasks: Path = Path("tasks")
-    split: tuple[Positive, Positive] = (848, 64)
+    split: tuple[Positive, Positive] | Annotated[str, Field(pattern=r"^[a-z][a-z0-9-]*$")] = PAPER
     out: Path = Path("training")
     seed: Annotated[int, Field(ge=0)] = 0
     play: Play = Play()
@@ -196,6 +212,24 @@ class Recipe(Record):
         if value not in ARCHITECTURES:
             raise ValueError(f"no model {value!r}; there are {', '.join(ARCHITECTURES)}")
         return value
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """Training and validation tasks.
+
+        Raises:
+            BadInput: the split is named, and there is none of that name.
+        """
+        if not isinstance(self.split, str):
+            return self.split
+        found = read_split(self.tasks, self.split)
+        return len(found.train), len(found.validation)
+
+    @property
+    def demonstrations(self) -> Path:
+        """The Parquet file that the stage ``sft`` reads; made when it starts, where what was given is none."""
+        given = self.sft.demonstrations
+        return given if is_parquet(given) else self.out / "sft" / "demonstrations.parquet"
 
     @property
     def stages(self) -> tuple[Stage, ...]:

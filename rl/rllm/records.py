@@ -1,11 +1,12 @@
 """Our episodes as rLLM's records: plain values in the layout that its ``Episode.from_dict`` reads.
 
-    Episode  ─▶ episode: id ``TASK:REPEAT``, one trajectory, why it ended
+    Episode  ─▶ episode: id ``TASK:EPISODE``, one trajectory, why it ended
     its turns ─▶ steps: the token ids as really sent and sampled, their log-probabilities, weight version, reward
 
 What decides about learning there:
 
-- rLLM cuts an id at its first ``:``: before it stands the task, whose episodes are one group. So a task's id has none.
+- rLLM cuts an id at its first ``:``: before it stands the task, whose episodes are one group. In a task's id a ``:`` is
+  written ``%3A``.
 - Trajectories of a task are grouped by their name; it is the same for all scaffolds, so that a task is one group.
 - Its compact filtering masks by the reason of termination. The reasons here are chosen so that it masks, as our recipes
   set it, just the episodes that the runner's status masks. What has no reason of its own there is ``env_done``.
@@ -16,12 +17,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+from urllib.parse import quote
 
 from sandmle.errors import BadInput
 from sandmle.rl.types import Rollout
 from sandmle.trajectory import Episode, EpisodeStatus, Turn
 
-__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "rllm_episode", "rllm_step"]
+__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "rllm_episode", "rllm_task_id"]
 
 TERMINATION_REASONS = {
     EpisodeStatus.ANSWERED: "env_done",
@@ -40,19 +42,28 @@ TRAJECTORY = "policy"
 """The name of every trajectory."""
 
 
-def rllm_episode(episode: Episode) -> dict[str, Any]:
+def rllm_task_id(task_id: str) -> str:
+    """A task's id that rLLM does not cut."""
+    return quote(task_id, safe="")
+
+
+def rllm_episode(episode: Episode, *, tokens: bool = True) -> dict[str, Any]:
     """An episode in rLLM's layout.
 
+    Args:
+        episode: played by anybody.
+        tokens: whether it is to be trained on, for which each turn needs token ids; without, ids may be missing.
+
     Raises:
-        BadInput: the task's id has a ``:``, a turn has no token ids, or an unmasked episode has no reward.
+        BadInput: a turn has no token ids that needs some, or an unmasked episode has no reward.
     """
-    if ":" in episode.task_id:
-        raise BadInput(f"task {episode.task_id}: rLLM groups by what stands before a ':'; give the task an id without")
+    if tokens:
+        _need_tokens(episode)
     rollout = Rollout.of_episode(episode)
     if rollout.reward is None and not episode.masked:
         raise BadInput(f"episode {episode.id}: no reward, and one missing reward ends rLLM's update")
     return {
-        "id": f"{episode.task_id}:{episode.repeat}",
+        "id": f"{rllm_task_id(episode.task_id)}:{episode.id}",
         "task": {"id": episode.task_id, "hash": episode.task_hash},
         "termination_reason": TERMINATION_REASONS[episode.status],
         "is_correct": bool(episode.grade and episode.grade.medal),
@@ -68,24 +79,34 @@ def rllm_episode(episode: Episode) -> dict[str, Any]:
             }
         ],
         "metrics": dict(episode.reward.parts) if episode.reward else {},
-        "info": {"scaffold": episode.scaffold, "policy": episode.policy, "status": episode.status.value},
+        "info": {
+            "scaffold": episode.scaffold,
+            "policy": episode.policy,
+            "protocol": episode.protocol,
+            "status": episode.status.value,
+            "reason": episode.reason,
+        },
     }
+
+
+def _need_tokens(episode: Episode) -> None:
+    for turn in episode.turns:
+        if turn.tokens is None:
+            raise BadInput(
+                f"episode {episode.id}, turn {turn.index}: no token ids; play with a policy that reports them"
+            )
 
 
 def _steps(episode: Episode, rewards: Sequence[float]) -> Iterator[dict[str, Any]]:
     chat: list[dict[str, str]] = []
     for turn, reward in zip(episode.turns, rewards, strict=True):
-        if turn.tokens is None:
-            raise BadInput(
-                f"episode {episode.id}, turn {turn.index}: no token ids; play with a policy that reports them"
-            )
         before = [] if turn.anew else chat
         asked = [{"role": message.role, "content": message.content} for message in turn.messages]
         chat = [*before, *asked, {"role": "assistant", "content": turn.reply}]
-        yield rllm_step(turn, chat, reward, done=turn.index == len(episode.turns) - 1)
+        yield _step(turn, chat, reward, done=turn.index == len(episode.turns) - 1)
 
 
-def rllm_step(turn: Turn, chat: Sequence[dict[str, str]], reward: float, *, done: bool) -> dict[str, Any]:
+def _step(turn: Turn, chat: Sequence[dict[str, str]], reward: float, *, done: bool) -> dict[str, Any]:
     """A turn in rLLM's layout, ``chat`` up to its reply; empty ids where the policy reported none."""
     tokens = turn.tokens
     return {

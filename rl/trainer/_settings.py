@@ -153,6 +153,8 @@ class TrainSettings(Record):
 
     Attributes:
         tasks: folder of the tasks to train on.
+        split: name of a split of theirs that `sandmle split` wrote, such as ``paper``: only its training tasks; None
+            for all.
         sft: None leaves the policy as it is.
         grpo: None stops after the imitation.
         threads: of PyTorch; with 1, and in lockstep, a run can be repeated to the last bit.
@@ -160,6 +162,7 @@ class TrainSettings(Record):
 
     seed: Annotated[int, Field(ge=0)] = 0
     tasks: Path | None = None
+    split: str | None = None
     model: ModelSettings = ModelSettings()
     sft: SftSettings | None = None
     grpo: GrpoSettings | None = None

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal
+from typing import Literal, Protocol
 
 from sandmle.agents.chat.tokens import READINGS, Reading
 from sandmle.errors import BadInput, EnvironmentProblem
@@ -30,6 +30,7 @@ from sandmle.rl.checkpoints import (
 )
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.rollouts import Player
+from sandmle.rl.splits import read_split
 from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
 from sandmle.rl.trainer._learner import Learner, Metrics
@@ -41,15 +42,30 @@ from sandmle.settings import get_settings
 from sandmle.task import Task, load_tasks
 from sandmle.trajectory import Episode
 
-__all__ = ["StepDone", "TrainingRecord", "atrain", "local_backend"]
+__all__ = [
+    "OnStep",
+    "Reinforce",
+    "StepDone",
+    "TrainerName",
+    "TrainingRecord",
+    "atrain",
+    "going_on",
+    "keeper",
+    "local_backend",
+    "reinforced",
+]
 
 _LIBRARIES = ("sandmle", "torch", "transformers", "tokenizers", "numpy")
 
 
+TrainerName = Literal["sandmle", "rllm"]
+
+
 class TrainingRecord(VersionedRecord):
-    """``train.json``: what was asked, on which tasks (content hash by id), with which libraries."""
+    """``train.json``: what was asked, of whose trainer, on which tasks (content hash by id), with which libraries."""
 
     settings: TrainSettings
+    trainer: TrainerName = "sandmle"
     tasks: dict[str, str]
     versions: dict[str, str]
 
@@ -67,6 +83,23 @@ class StepDone:
 OnStep = Callable[[StepDone], None]
 
 
+class Reinforce(Protocol):
+    """The second phase of a training."""
+
+    async def __call__(
+        self,
+        policy: PolicyWeights,
+        settings: TrainSettings,
+        grpo: GrpoSettings,
+        tasks: list[Task],
+        out: Path,
+        on_step: OnStep,
+        backend: SandboxBackend,
+    ) -> PolicyWeights:
+        """Make the updates that are missing; the policy after them."""
+        ...
+
+
 async def atrain(
     settings: TrainSettings,
     out: Path,
@@ -74,6 +107,8 @@ async def atrain(
     on_step: OnStep = lambda _: None,
     allow_unisolated: bool = False,
     backend: SandboxBackend | None = None,
+    reinforce: Reinforce | None = None,
+    trainer: TrainerName = "sandmle",
 ) -> Path:
     """Train, or go on training, into the folder ``out``.
 
@@ -83,6 +118,8 @@ async def atrain(
         on_step: called in the event loop after each step; must return quickly.
         allow_unisolated: run the policy's code even where this machine offers no isolation.
         backend: where it runs, which stays the caller's; None for a local one of its own.
+        reinforce: the second phase; None for our own.
+        trainer: whose it is; a training stays with it.
 
     Returns:
         The folder of the trained policy.
@@ -92,18 +129,31 @@ async def atrain(
         EnvironmentProblem: no isolation, disk full, or the extra ``train`` is missing.
     """
     torch.set_num_threads(settings.threads)
-    tasks = load_tasks(settings.tasks) if settings.tasks else []
+    tasks = _training_tasks(settings)
     _refuse_impossible(settings, tasks)
     with disk_errors(out), folder_lock(out):
         for place in (out, out / "checkpoints", out / "sft-checkpoints"):
             clear_leftovers(place)
-        _settle(out, settings, tasks)
+        _settle(out, settings, tasks, trainer)
         policy = await _imitated(settings, out, on_step)
         if settings.grpo is not None:
             async with _borrowed(backend, allow_unisolated) as sandboxes:
-                policy = await _reinforced(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
+                phase = reinforce or reinforced
+                policy = await phase(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
         save(policy, out / "policy", TrainerState(updates=settings.grpo.updates if settings.grpo else 0), None)
     return out / "policy"
+
+
+def _training_tasks(settings: TrainSettings) -> list[Task]:
+    if settings.tasks is None:
+        return []
+    tasks = load_tasks(settings.tasks)
+    if settings.split is None:
+        return tasks
+    wanted = set(read_split(settings.tasks, settings.split).train)
+    if missing := wanted - {task.id for task in tasks}:
+        raise BadInput(f"{settings.tasks}: the split {settings.split} names {min(missing)}, which is not there")
+    return [task for task in tasks if task.id in wanted]
 
 
 def _refuse_impossible(settings: TrainSettings, tasks: list[Task]) -> None:
@@ -117,16 +167,19 @@ def _refuse_impossible(settings: TrainSettings, tasks: list[Task]) -> None:
             raise BadInput("[grpo] needs tasks: set `tasks` to a folder of `sandmle synthesize`")
 
 
-def _settle(out: Path, settings: TrainSettings, tasks: list[Task]) -> None:
+def _settle(out: Path, settings: TrainSettings, tasks: list[Task], trainer: TrainerName) -> None:
     """Write ``train.json``, or see that the one there is of the same training."""
     path = out / "train.json"
     asked = TrainingRecord(
         settings=settings,
+        trainer=trainer,
         tasks={task.id: task.manifest.content_hash for task in tasks},
         versions={"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
     )
     if path.exists():
         known = TrainingRecord.read(path)
+        if known.trainer != trainer:
+            raise BadInput(f"{out}: holds a training of the trainer {known.trainer}; choose another folder for --out")
         if known.tasks != asked.tasks:
             raise BadInput(f"{out}: holds a training on other tasks; choose another folder for --out")
         if known.settings.identity != settings.identity:
@@ -205,7 +258,7 @@ def _texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
         yield turn.reply
 
 
-async def _reinforced(
+async def reinforced(
     policy: PolicyWeights,
     settings: TrainSettings,
     grpo: GrpoSettings,
@@ -214,11 +267,12 @@ async def _reinforced(
     on_step: OnStep,
     backend: SandboxBackend,
 ) -> PolicyWeights:
-    policy, learner, state = _start(settings.model, settings.seed, lambda: policy, grpo.optimizer, out / "checkpoints")
+    """See ``Reinforce``; with our own trainer."""
+    policy, learner, state = going_on(policy, settings, grpo, out)
     engine = LocalEngine(policy.model, seed=settings.seed, batching=grpo.batching, max_batch=grpo.max_batch)
     engine.weight_version = state.updates
     player = Player(
-        "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, _keeper(out, grpo)
+        "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, keeper(out, grpo)
     )
     run = Reinforcement(policy, learner, engine, player, grpo, state, out)
     with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
@@ -228,8 +282,15 @@ async def _reinforced(
     return policy
 
 
-def _keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:
-    """Keeps an episode, or does not."""
+def going_on(
+    policy: PolicyWeights, settings: TrainSettings, grpo: GrpoSettings, out: Path
+) -> tuple[PolicyWeights, Learner, TrainerState]:
+    """What the second phase begins with, after ``policy``, or goes on from its last checkpoint with."""
+    return _start(settings.model, settings.seed, lambda: policy, grpo.optimizer, out / "checkpoints")
+
+
+def keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:
+    """Keeps an episode as a transcript where the settings ask for it."""
 
     def keep(episode: Episode) -> None:
         with disk_errors(out):

@@ -1,5 +1,6 @@
 """``sandmle train RECIPE`` for rLLM, through the real command line: what it prints, what it refuses, how it exits."""
 
+import importlib.util
 import json
 from pathlib import Path
 
@@ -27,7 +28,7 @@ def test_a_dry_run_prints_arguments_and_memory(name: str, capsys: pytest.Capture
         "trainer.default_local_dir=there/grpo",
         "data.max_length=40960",
     } <= set(lines)
-    assert all(line.startswith("#") or line.count("=") >= 1 for line in lines)
+    assert all(line.startswith(("#", "~")) or line.count("=") >= 1 for line in lines)
     assert sum(line.startswith("#   update") for line in lines) == 2
 
 
@@ -53,9 +54,44 @@ def test_faults_are_exit_2_and_a_line_each(tmp_path: Path, capsys: pytest.Captur
     ]
 
 
-def test_a_recipe_is_not_started_and_an_embedded_config_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
-    assert sandmle("train", "qwen3-8b") == 3
-    assert "--dry-run" in capsys.readouterr().err
+@pytest.mark.parametrize(
+    "arguments",
+    [("qwen3-8b",), ("qwen3-8b", "--trainer", "rllm", "--backend", "verl"), ("tiny-cpu", "--trainer", "rllm")],
+)
+def test_without_rllm_it_is_told_in_one_line_what_to_install(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    there = importlib.util.find_spec
+
+    def without_rllm(name: str) -> object:
+        return None if "llm" in name else there(name)
+
+    monkeypatch.setattr("sandmle.rl.rllm.installed.find_spec", without_rllm)
+    assert sandmle("train", *arguments, "--out", tmp_path / "out") == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "needs rllm, rllm_model_gateway" in line
+    assert "pip install --group rllm" in line
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("qwen3-8b", "--backend", "local"), "--backend local takes a config of ours"),
+        (("qwen3-8b", "--trainer", "sandmle"), "a recipe for rLLM's trainer on verl"),
+        (("tiny-cpu", "--backend", "verl"), "--backend verl takes a recipe"),
+        (("tiny-cpu", "--backend", "local"), "--trainer rllm"),
+        (("demo-cpu", "--trainer", "rllm"), "an experiment, which our own trainer makes"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    arguments: tuple[str, ...], says: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert sandmle("train", *arguments) == 2
+    assert says in capsys.readouterr().err
+
+
+def test_an_embedded_config_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert sandmle("train", "tiny-cpu", "--dry-run") == 0
     assert json.loads(capsys.readouterr().out)["grpo"]["updates"] == 10
     assert sandmle("train", "tiny-cpu", "--recipe", "sandmle") == 2

@@ -19,6 +19,7 @@ from sandmle.agents.chat.tokens.endpoint import TokenEndpoint  # noqa: E402
 from sandmle.errors import InfraError  # noqa: E402
 from sandmle.rl.batches import pad  # noqa: E402
 from sandmle.rl.checkpoints import TinyModel, new_policy  # noqa: E402
+from sandmle.rl.engine.local import LocalEngine  # noqa: E402
 from sandmle.rl.serve import make_app  # noqa: E402
 from sandmle.rl.tokenizers import train_tokenizer  # noqa: E402
 from sandmle.rl.trainer._learner import token_logprobs  # noqa: E402
@@ -33,7 +34,8 @@ def policy():
 
 @pytest.fixture(scope="module")
 def url(policy):
-    server = uvicorn.Server(uvicorn.Config(make_app(policy, "tiny"), port=0, log_level="error"))
+    app = make_app(policy, "tiny", LocalEngine(policy.model, seed=0))
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error"))
     ready = threading.Event()
     started = server.startup
 
@@ -81,6 +83,12 @@ def test_completions_take_token_ids_and_give_the_same_as_chat(url, policy):
     plain = httpx.post(f"{url}/v1/completions", json=asked).json()["choices"][0]
     assert plain["token_ids"] == chat["choices"][0]["token_ids"]
     assert len(plain["logprobs"]["token_logprobs"]) == len(plain["token_ids"])
+
+
+def test_tokens_can_be_named_by_their_ids(url):
+    asked = {"prompt": [5, 6], "seed": 5, "max_tokens": 6, "return_token_ids": True, "logprobs": 1}
+    named = httpx.post(f"{url}/v1/completions", json=asked | {"return_tokens_as_token_ids": True}).json()["choices"][0]
+    assert named["logprobs"]["tokens"] == [f"token_id:{token}" for token in named["token_ids"]]
 
 
 async def test_requests_at_once_are_answered_each(url):

@@ -3,6 +3,9 @@
 Prompts go out as lists of ids and replies come back as ids with their log-probabilities, so no text is ever encoded
 again. Whatever would bend the distribution away from the one whose log-probabilities are reported is switched off by
 name, since vLLM takes it from the model's folder by default: top-k, top-p, min-p and the repetition penalty.
+
+rLLM's model gateway hands on only what OpenAI's protocol knows, which leaves ids out; so each token is asked for by its
+id too, as ``token_id:N``, and read from there where ids are missing.
 """
 
 from __future__ import annotations
@@ -22,8 +25,16 @@ from sandmle.settings import get_settings
 
 __all__ = ["TokenEndpoint"]
 
-_PLAIN = {"top_k": -1, "min_p": 0.0, "repetition_penalty": 1.0, "return_token_ids": True}
+_PLAIN = {
+    "top_k": -1,
+    "min_p": 0.0,
+    "repetition_penalty": 1.0,
+    "return_token_ids": True,
+    "return_tokens_as_token_ids": True,
+}
 """Fields that the protocol of OpenAI does not have."""
+
+_NAMED = "token_id:"
 
 
 class TokenEndpoint:
@@ -111,7 +122,8 @@ def _read(raw: dict[str, Any], prompt: tuple[int, ...]) -> Sample:
     seen = choice.get("prompt_token_ids") or raw.get("prompt_token_ids")
     if seen is not None and tuple(seen) != prompt:
         raise ValueError("the endpoint was sent one prompt and answers another")
-    ids = tuple(int(each) for each in choice["token_ids"])
+    named = [] if choice.get("token_ids") else choice["logprobs"]["tokens"]
+    ids = tuple(int(each) for each in choice.get("token_ids") or (token.removeprefix(_NAMED) for token in named))
     logprobs = tuple(float(each) for each in choice["logprobs"]["token_logprobs"])
     if not ids or len(ids) != len(logprobs):
         raise ValueError(f"{len(ids)} ids with {len(logprobs)} log-probabilities")

@@ -1,4 +1,4 @@
-"""``sandmle train RECIPE``: recipes for rLLM, composed and checked."""
+"""``sandmle train RECIPE``: recipes for rLLM, composed, checked and started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 
 import typer
 
-from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.errors import BadInput
 
 __all__ = ["is_recipe", "run_recipe"]
 
@@ -22,23 +22,32 @@ def is_recipe(config: str) -> bool:
     return path.is_file() and 'trainer = "rllm"' in path.read_text(encoding="utf-8", errors="replace").splitlines()
 
 
-def run_recipe(config: str, changes: dict[str, object], *, dry_run: bool, as_json: bool) -> None:
-    """Compose a recipe with some fields replaced, print it for a dry run, and tell every fault.
+def run_recipe(
+    config: str, changes: dict[str, object], *, dry_run: bool, as_json: bool, allow_unisolated: bool = False
+) -> None:
+    """Compose a recipe with some fields replaced, tell every fault, and print it for a dry run or start it.
 
     Raises:
         BadInput: the recipe or what it composes to is wrong; one line a fault.
-        EnvironmentProblem: more than a dry run was asked for.
+        EnvironmentProblem: rLLM, verl, vLLM or a GPU is missing, or a stage failed.
     """
     from sandmle.rl.rllm.dry_run import DryRun
+    from sandmle.rl.rllm.installed import need_verl
     from sandmle.rl.rllm.recipe import Recipe
 
-    run = DryRun.of(Recipe.load(config, changes))
+    recipe = Recipe.load(config, changes)
+    run = DryRun.of(recipe)
     if dry_run:
         typer.echo(json.dumps(run.to_plain(), indent=2) if as_json else run.text())
     if run.faults:
         raise BadInput("\n".join(run.faults))
-    if not dry_run:
-        raise EnvironmentProblem(
-            f"{config} is a recipe for rLLM and verl, which sandmle does not start itself yet: --dry-run checks it and"
-            " prints the settings that their own command lines take"
-        )
+    if dry_run:
+        return
+    need_verl()
+    from sandmle.rl.rllm.on_verl import start
+    from sandmle.rl.rllm.tasks import chosen_tasks
+
+    train, validation = chosen_tasks(recipe.tasks, recipe.split, recipe.seed)
+    if "grpo" in recipe.stages and len(train) < recipe.grpo.batch:
+        raise BadInput(f"{recipe.tasks}: {len(train)} training tasks are fewer than a batch of {recipe.grpo.batch}")
+    start(recipe, train, validation, allow_unisolated=allow_unisolated)

@@ -7,6 +7,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from sandmle.errors import BadInput
+
 __all__ = ["app"]
 
 app = typer.Typer(name="export", help="Tasks and episodes in the layouts of others.", no_args_is_help=True)
@@ -22,18 +24,29 @@ def tasks_command(
     folder: Annotated[Path, typer.Argument(metavar="TASKS", help="A task, or a folder of tasks.")],
     out: Annotated[Path, typer.Argument(metavar="OUT", help="Folder that gets the export.")],
     layout: Annotated[
-        Literal["mlebench", "released"],
+        Literal["mlebench", "released", "rllm", "verl"],
         typer.Option(
             "--format",
             help="mlebench: registry entries and data that MLE-bench grades; released: as the SandMLE authors released"
-            " theirs, with the answers outside the public folder.",
+            " theirs, with the answers outside the public folder; rllm: a dataset of its registry; verl: its tables.",
         ),
     ] = "mlebench",
+    split: Annotated[
+        str | None,
+        typer.Option("--split", metavar="NAME", help="rllm, verl: a split of `sandmle split`, such as paper."),
+    ] = None,
 ) -> None:
-    """Write tasks as MLE-bench's registry entries and prepared data, or in the SandMLE authors' released layout."""
+    """Write tasks for MLE-bench, in the SandMLE authors' released layout, or as a dataset of rLLM or verl."""
     from sandmle.eval.export import export_mlebench, export_released
+    from sandmle.rl.exports import export_tasks
     from sandmle.task import load_tasks
 
+    if layout == "rllm" or layout == "verl":
+        found = export_tasks(folder, out, layout, split)
+        typer.echo(f"{', '.join(f'{count} {name}' for name, count in found.items())} tasks in {out}")
+        return
+    if split is not None:
+        raise BadInput(f"--split: {layout} holds all tasks; it goes with --format rllm or verl")
     tasks = load_tasks(folder)
     (export_mlebench if layout == "mlebench" else export_released)(tasks, out)
     typer.echo(f"{len(tasks)} tasks in {out}")

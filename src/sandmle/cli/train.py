@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from collections.abc import Callable, Coroutine
+from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from sandmle.cli.experiment import run_experiment
 
+if TYPE_CHECKING:
+    from sandmle.rl.trainer import TrainSettings
+
 __all__ = ["serve_command", "train_command"]
+
+Trainer = Literal["sandmle", "rllm"]
+Backend = Literal["local", "verl"]
 
 
 def train_command(
@@ -46,20 +54,32 @@ def train_command(
         bool, typer.Option("--dry-run", help="Print and check the whole configuration, on a machine without GPU.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="With --dry-run: print JSON.")] = False,
+    trainer: Annotated[
+        Trainer | None,
+        typer.Option("--trainer", help="Whose loop of updates.", show_default="rllm for a recipe, else sandmle"),
+    ] = None,
+    backend: Annotated[
+        Backend | None,
+        typer.Option(
+            "--backend",
+            help="Of rLLM's trainer. verl: on GPUs, from a recipe; local: our own, on this machine, from a config.",
+            show_default="verl for a recipe, else local",
+        ),
+    ] = None,
 ) -> None:
     """Train a policy: imitation of episodes, then reinforcement. The same command resumes an interrupted training.
 
     `demo-cpu` is the learning demo: it makes tasks and demonstrations, trains, and measures on held-out tasks.
     """
     from sandmle.cli._recipes import is_recipe, run_recipe
-    from sandmle.cli._train_progress import train_progress
     from sandmle.errors import BadInput
     from sandmle.rl.experiments import bundled_experiments
     from sandmle.rl.trainer import TrainSettings
 
+    _refuse_combination(config, trainer, backend, recipe=is_recipe(config))
     if is_recipe(config):
         changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
-        run_recipe(config, {k: v for k, v in changes.items() if v is not None}, dry_run=dry_run, as_json=as_json)
+        run_recipe(config, _given(**changes), dry_run=dry_run, as_json=as_json, allow_unisolated=allow_unisolated)
         return
     if config in bundled_experiments():
         run_experiment(
@@ -82,18 +102,47 @@ def train_command(
         return
     if out is None:
         raise BadInput("--out DIR is missing: the folder of the training")
+    if updates is not None and settings.grpo is None:
+        raise BadInput(f"--updates: {config} has no [grpo]")
+    grpo = settings.grpo.model_copy(update={"updates": updates}) if updates and settings.grpo else None
+    settings = settings.model_copy(update=_given(tasks=tasks, seed=seed, grpo=grpo))
+    _train(settings, out, trainer or "sandmle", allow_unisolated)
+
+
+def _given(**options: object) -> dict[str, object]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse_combination(config: str, trainer: Trainer | None, backend: Backend | None, *, recipe: bool) -> None:
+    from sandmle.errors import BadInput
+    from sandmle.rl.experiments import bundled_experiments
+
+    if recipe and (trainer == "sandmle" or backend == "local"):
+        raise BadInput(f"{config} is a recipe for rLLM's trainer on verl; --backend local takes a config of ours")
+    if backend == "verl" and not recipe:
+        raise BadInput(f"--backend verl takes a recipe, such as qwen3-8b, and {config} is none")
+    if backend == "local" and trainer != "rllm":
+        raise BadInput("--backend is one of rLLM's trainer: --trainer rllm")
+    if config in bundled_experiments() and trainer == "rllm":
+        raise BadInput(f"{config} is an experiment, which our own trainer makes")
+
+
+def _train(settings: TrainSettings, out: Path, trainer: Trainer, allow_unisolated: bool) -> None:
+    from sandmle.cli._train_progress import train_progress
+    from sandmle.rl.rllm.installed import need_rllm
+
+    if trainer == "rllm":
+        need_rllm()
     from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
 
-    given: dict[str, object] = {name: value for name, value in (("tasks", tasks), ("seed", seed)) if value is not None}
-    if updates is not None:
-        if settings.grpo is None:
-            raise BadInput(f"--updates: {config} has no [grpo]")
-        given["grpo"] = settings.grpo.model_copy(update={"updates": updates})
+    train: Callable[..., Coroutine[Any, Any, Path]] = atrain
+    if trainer == "rllm":
+        from sandmle.rl.rllm.local import Unified
+
+        train = partial(atrain, reinforce=Unified(), trainer="rllm")
     try:
         with train_progress() as show:
-            policy = asyncio.run(
-                atrain(settings.model_copy(update=given), out, on_step=show, allow_unisolated=allow_unisolated)
-            )
+            policy = asyncio.run(train(settings, out, on_step=show, allow_unisolated=allow_unisolated))
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from the last checkpoint in {out}", err=True)
         gc.freeze()

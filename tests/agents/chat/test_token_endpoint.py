@@ -36,6 +36,14 @@ async def test_ids_go_out_and_ids_with_logprobs_come_back(endpoint):
     assert (sent["top_p"], sent["top_k"], sent["min_p"], sent["repetition_penalty"]) == (1.0, -1, 0.0, 1.0)
 
 
+async def test_ids_are_read_from_the_names_of_tokens_where_a_gateway_left_them_out(endpoint):
+    named = {"tokens": ["token_id:7", "token_id:9"], "token_logprobs": [-0.5, -0.25]}
+    assert await ask(endpoint, answer(token_ids=None, prompt_token_ids=None, logprobs=named)) == Sample(
+        (7, 9), (-0.5, -0.25), None
+    )
+    assert endpoint.requests[0]["return_tokens_as_token_ids"] is True
+
+
 async def test_a_call_is_seeded_by_its_key(endpoint):
     for _ in range(2):
         await ask(endpoint, answer())

@@ -12,6 +12,7 @@ from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.files import write_text
 from sandmle.grades import GradeError, GradeReport
 from sandmle.rl.exports import Selection, conversations, export_episodes, selected_episodes
+from sandmle.rl.rllm.records import TRAJECTORY
 from sandmle.rl.statistics import TokenStatistics
 from sandmle.trajectory import Action, Episode, EpisodeStatus, Message, Reward, StepResult, TokenFields, Turn
 
@@ -131,15 +132,16 @@ def test_rllm_gets_episodes_and_a_dataset_whose_ids_it_can_not_confuse(training,
     records = [json.loads(path.read_text(encoding="utf-8")) for path in files]
     assert [each["id"] for each in records] == ["a%3Ab:e1", "a_b:e2", "a%3Ab:e3", "a%3Ab:e7"]
     (trajectory,) = records[0]["trajectories"]
+    assert trajectory["name"] == TRAJECTORY
     assert (trajectory["reward"], records[0]["termination_reason"]) == (0.5, "env_done")
-    assert [(step["reward"], step["done"]) for step in trajectory["steps"]] == [(0.0, False), (0.5, True)]
+    assert [(step["reward"], step["done"]) for step in trajectory["steps"]] == [(0.25, False), (0.25, True)]
     first, second = (step["chat_completions"] for step in trajectory["steps"])
     assert second[: len(first)] == first
     assert len(second) == 5
     registry = json.loads((out / "datasets" / "registry.json").read_text())
     split = registry["datasets"]["sandmle"]["splits"]["train"]
     table = parquet.read_table(out / "datasets" / split["path"])
-    assert table["id"].to_pylist() == ["a%3Ab/react", "a_b/react"]
+    assert table["id"].to_pylist() == ["a%3Ab", "a_b"]
     assert (registry["version"], split["num_examples"], split["fields"]) == (2, 2, table.column_names)
 
 

@@ -40,10 +40,13 @@ def test_episodes_of_a_task_are_one_group_whatever_their_scaffold():
     assert one["trajectories"][0]["name"] == other["trajectories"][0]["name"]
 
 
+def test_an_id_has_one_colon_and_before_it_stands_the_task():
+    assert rllm_episode(played(task_id="a:b"))["id"] == f"a%3Ab:{'e' * 16}"
+
+
 @pytest.mark.parametrize(
     ("fields", "words"),
     [
-        ({"task_id": "a:b"}, "groups by what stands before a ':'"),
         ({"turns": (turn(0, (1,), (2,), tokens=None),)}, "turn 0: no token ids"),
         ({"reward": None}, "no reward"),
     ],

@@ -1,0 +1,55 @@
+"""Our episodes as objects of rLLM, made of the one mapping in ``records``; needs rLLM.
+
+Each trajectory carries the ``Episode`` that it was made of as its ``output``, so that whatever is computed from it
+later, rows and masks, is computed from our own record.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from rllm.types import Episode as TheirEpisode
+
+from sandmle.errors import InfraError
+from sandmle.rl.rllm.records import rllm_episode
+from sandmle.trajectory import Episode, Turn
+
+__all__ = ["as_rllm", "stamped"]
+
+
+def as_rllm(episode: Episode) -> Any:
+    """An episode in rLLM's own class.
+
+    Raises:
+        BadInput: see ``rllm_episode``.
+    """
+    found = TheirEpisode.from_dict(rllm_episode(episode))
+    for trajectory in found.trajectories:
+        trajectory.output = episode
+    return found
+
+
+def stamped(episode: Episode, traced: Sequence[Any]) -> Episode:
+    """The episode with the weight versions that rLLM's gateway recorded.
+
+    Args:
+        episode: just played.
+        traced: the gateway's record of its model calls as rLLM's steps; there may be more than turns, such as those of
+            a try that our infrastructure broke off.
+
+    Raises:
+        InfraError: a turn is not in the record with just its ids: what would be learnt is not what was sampled.
+    """
+    left = iter(traced)
+    turns = tuple(_found(episode, turn, left) for turn in episode.turns)
+    return episode.model_copy(update={"turns": turns})
+
+
+def _found(episode: Episode, turn: Turn, left: Any) -> Turn:
+    fields = turn.tokens
+    for step in left:
+        if fields and (tuple(step.prompt_ids), tuple(step.response_ids)) == (fields.prompt_ids, fields.completion_ids):
+            version = turn.weight_version if step.weight_version is None else step.weight_version
+            return turn.model_copy(update={"weight_version": version})
+    raise InfraError(f"episode {episode.id}, turn {turn.index}: rLLM's gateway has no record of just these tokens")

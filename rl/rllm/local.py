@@ -1,0 +1,159 @@
+"""rLLM's ``UnifiedTrainer`` over our embedded trainer, on this machine; needs rLLM.
+
+    path = await atrain(settings, out, reinforce=Unified(), trainer="rllm")
+
+Imitation, folders and resuming are those of ``sandmle.rl.trainer``; the loop of updates is rLLM's. So groups that have
+nothing to teach are kept (``groups`` of the settings says nothing here), and batches are taken from the tasks in
+rLLM's order.
+"""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.resources import files
+from math import ceil
+from pathlib import Path
+from typing import Any, Literal
+
+from omegaconf import OmegaConf
+from rllm.data import Dataset
+from rllm.trainer.unified_trainer import UnifiedTrainer
+
+from sandmle.errors import BadInput
+from sandmle.rl.checkpoints import PolicyWeights
+from sandmle.rl.engine.local import LocalEngine
+from sandmle.rl.rllm.advantages import OurAdvantages
+from sandmle.rl.rllm.backend import EmbeddedBackend, Learning
+from sandmle.rl.rllm.compose import OURS_TO_SAY, PLAYED_BY_US
+from sandmle.rl.rllm.flow import GradeFlow, PlayFlow
+from sandmle.rl.rllm.playing import Playing
+from sandmle.rl.rllm.serving import Serving
+from sandmle.rl.rllm.tasks import task_rows
+from sandmle.rl.rllm.workflow import PlayWorkflow
+from sandmle.rl.trainer import GrpoSettings, TrainSettings
+from sandmle.rl.trainer._learner import Metrics
+from sandmle.rl.trainer._metrics import MetricsLog
+from sandmle.rl.trainer.training import OnStep, StepDone, going_on, keeper
+from sandmle.sandboxes import SandboxBackend
+from sandmle.task import Task
+
+__all__ = ["Advantages", "Unified", "Way", "unified_config"]
+
+Advantages = Literal["ours", "rllm"]
+Way = Literal["flow", "workflow"]
+
+
+@dataclass(frozen=True)
+class Unified:
+    """The second phase of a training, in rLLM's trainer; see ``sandmle.rl.trainer.training.Reinforce``.
+
+    Attributes:
+        advantages: by the estimator of the settings, or by rLLM's GRPO.
+        way: how rLLM plays: an agent flow through its gateway, or a Workflow over its rollout engine.
+        on_batch: called with rLLM's own state after each update, such as by a test.
+    """
+
+    advantages: Advantages = "ours"
+    way: Way = "flow"
+    on_batch: Callable[[Any], None] = lambda _: None
+
+    async def __call__(
+        self,
+        policy: PolicyWeights,
+        settings: TrainSettings,
+        grpo: GrpoSettings,
+        tasks: list[Task],
+        out: Path,
+        on_step: OnStep,
+        backend: SandboxBackend,
+    ) -> PolicyWeights:
+        """Make the updates that are missing.
+
+        Raises:
+            BadInput: a batch has more tasks than there are.
+        """
+        if len(tasks) < grpo.batch:
+            raise BadInput(
+                f"grpo.batch = {grpo.batch}: rLLM takes that many different tasks, and there are {len(tasks)}"
+            )
+        policy, learner, state = going_on(policy, settings, grpo, out)
+        if state.updates >= grpo.updates:
+            return policy
+        engine = LocalEngine(policy.model, seed=settings.seed, max_batch=grpo.max_batch)
+        engine.weight_version = state.updates
+        with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
+
+            def tell(metrics: Metrics) -> None:
+                log.add(metrics)
+                on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
+
+            learning = Learning(policy, learner, Serving(policy, engine), grpo, out, state, tell, self.on_batch)
+            playing = Playing(
+                name="train:policy",
+                weights=str(out),
+                settings=grpo.rollouts,
+                tasks=len(tasks),
+                seed=settings.seed,
+                sandboxes=backend,
+                renderer=policy.renderer,
+                on_episode=keeper(out, grpo),
+            )
+            trainer = self._trainer(learning, playing, settings.seed, tasks)
+            try:
+                await trainer.fit_async()
+            finally:
+                trainer.shutdown()
+        return policy
+
+    def _trainer(self, learning: Learning, playing: Playing, seed: int, tasks: list[Task]) -> UnifiedTrainer:
+        ways: dict[Way, dict[str, Any]] = {
+            "flow": {"agent_flow": PlayFlow(playing), "evaluator": GradeFlow()},
+            "workflow": {"workflow_class": PlayWorkflow, "workflow_args": {"playing": playing}},
+        }
+        ours = self.advantages == "ours"
+        return UnifiedTrainer(
+            backend_cls=EmbeddedBackend,
+            config=unified_config(learning.settings, seed, len(tasks), precomputed=ours),
+            train_dataset=Dataset(task_rows(tasks), name="sandmle", split="train"),
+            backend_args={"learning": learning},
+            traj_grouping_hook=OurAdvantages(learning.settings.make_estimator()) if ours else None,
+            **ways[self.way],
+        )
+
+
+def unified_config(grpo: GrpoSettings, seed: int, tasks: int, *, precomputed: bool) -> Any:
+    """The configuration of rLLM: its defaults, and what our settings say."""
+    defaults = OmegaConf.load(str(files("rllm.trainer.config").joinpath("rllm", "base.yaml")))
+    config = OmegaConf.create({"rllm": defaults, "model": {"name": "policy"}})
+    sampling = grpo.rollouts.sampling
+    said = {
+        "rllm.data.seed": seed,
+        "rllm.data.train_batch_size": grpo.batch,
+        "rllm.data.max_prompt_length": sampling.max_tokens,
+        "rllm.data.max_response_length": sampling.max_tokens,
+        "rllm.rollout.n": grpo.rollouts.group,
+        "rllm.rollout.train.temperature": sampling.temperature,
+        "rllm.rollout.val.temperature": sampling.temperature,
+        "rllm.algorithm.use_precomputed_advantage": precomputed,
+        "rllm.workflow.n_parallel_tasks": grpo.batch * grpo.rollouts.group,
+        "rllm.trainer.total_batches": grpo.updates,
+        "rllm.trainer.total_epochs": ceil(grpo.updates / (tasks // grpo.batch)),
+        "rllm.trainer.test_freq": -1,
+        "rllm.trainer.save_freq": -1,
+        "rllm.trainer.project_name": "sandmle",
+        "rllm.gateway.port": _free_port(),
+        **PLAYED_BY_US,
+    }
+    for key, value in said.items():
+        OmegaConf.update(config, key, value)
+    for key in OURS_TO_SAY:
+        table, _, name = key.rpartition(".")
+        del OmegaConf.select(config, table)[name]
+    return config
+
+
+def _free_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as found:
+        return int(found.getsockname()[1])

@@ -1,0 +1,89 @@
+"""``Playing``: how rLLM has our episodes played. One object for a training, used by the agent flow and the Workflow.
+
+    row of a dataset, uid ``TASK:REPEAT``, engine ─▶ Player (scaffold, sandbox, grader) ─▶ Episode
+
+It is sent to the process that trains, so it holds settings only; tokenizer and sandboxes are opened there, when they
+are first needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from sandmle.agents.chat.tokens import Engine, Renderer
+from sandmle.rl.checkpoints import load_renderer
+from sandmle.rl.rllm.tasks import task_of_row
+from sandmle.rl.rollouts import Player, RolloutSettings
+from sandmle.sandboxes import SandboxBackend
+from sandmle.trajectory import Episode
+
+__all__ = ["Playing"]
+
+
+@dataclass
+class Playing:
+    """Plays tasks for rLLM.
+
+    Attributes:
+        name: of the policy, as episodes carry it.
+        weights: where the policy's tokenizer is: a folder, or a name on the hub.
+        settings: of the rollouts; ``group`` is rLLM's ``rollout.n``.
+        tasks: how many the dataset has.
+        seed: with the place of a play it fixes every draw, as far as the engine keeps to seeds.
+        sandboxes: where code runs; None for local ones, opened when they are needed.
+        renderer: the policy's chat format; None reads it from ``weights``.
+        on_episode: called for each finished episode.
+    """
+
+    name: str
+    weights: str
+    settings: RolloutSettings
+    tasks: int
+    seed: int = 0
+    allow_unisolated: bool = False
+    sandboxes: SandboxBackend | None = None
+    renderer: Renderer | None = None
+    on_episode: Callable[[Episode], None] | None = None
+    _rounds: Counter[str] = field(default_factory=Counter, repr=False)
+
+    async def episode(self, row: Mapping[str, Any], uid: str, engine: Engine) -> Episode:
+        """One episode.
+
+        Args:
+            row: of the dataset.
+            uid: rLLM's id of the play; after its last ``:`` stands which of the group it is.
+            engine: samples replies.
+
+        Raises:
+            BadInput: the row is no task of ours, or the task is broken.
+            EnvironmentProblem: no isolation on this machine, or the endpoint needs the user.
+        """
+        repeat = int(uid.rpartition(":")[2])
+        index = self._rounds[uid] * self.tasks + int(row["place"])
+        player = Player(self.name, (), engine, self._renderer(), self._backend(), self.settings, self.seed)
+        played = await player.episode(task_of_row(row), index, repeat)
+        self._rounds[uid] += 1
+        if self.on_episode is not None:
+            await asyncio.to_thread(self.on_episode, played.episode)
+        return played.episode
+
+    def _renderer(self) -> Renderer:
+        if self.renderer is None:
+            self.renderer = load_renderer(self.weights)
+        return self.renderer
+
+    def _backend(self) -> SandboxBackend:
+        if self.sandboxes is None:
+            from sandmle.rl.trainer.training import local_backend  # PyTorch takes seconds
+
+            self.sandboxes = local_backend(self.allow_unisolated)
+        return self.sandboxes
+
+    async def aclose(self) -> None:
+        """Close the sandboxes that were opened here."""
+        if self.sandboxes is not None:
+            await self.sandboxes.aclose()
