@@ -1,0 +1,167 @@
+"""The unmodified trainer of rLLM over our adapter: real sandboxes, real tasks, its gateway, on a CPU.
+
+What it learns from is what our own trainer would: tokens, rewards, masks, groups and advantages.
+"""
+
+import asyncio
+import json
+
+import numpy as np
+import pytest
+
+pytest.importorskip("rllm.trainer.unified_trainer", reason="rllm is not installed")
+pytest.importorskip("torch", reason="needs the extra train")
+
+from rllm_contract import GROUP as RECORDED
+from rllm_contract import make_inputs, plain, settings, train
+
+from sandmle.errors import BadInput, InfraError
+from sandmle.rl.algorithms import make_estimator
+from sandmle.rl.batches import make_examples
+from sandmle.rl.checkpoints import load_policy
+from sandmle.rl.exports import export_tasks
+from sandmle.rl.rllm.backend import examples_of
+from sandmle.rl.rllm.records import TRAJECTORY
+from sandmle.rl.trainer.training import atrain
+from sandmle.sandboxes import LocalBackend
+
+UPDATES, TASKS, GROUP = 5, 2, 4
+GRPO = make_estimator({"name": "grpo"})
+
+
+@pytest.fixture(scope="module")
+def inputs(tmp_path_factory):
+    return make_inputs(tmp_path_factory.mktemp("contract"))
+
+
+@pytest.fixture(scope="module", params=["rllm", "ours"])
+def trained(request, inputs):
+    """Five updates, with rLLM's own advantages and with ours."""
+    out = inputs / request.param
+    return out, *train(settings(inputs, UPDATES), out, advantages=request.param)
+
+
+def test_five_updates_are_made_and_change_the_policy(trained, inputs):
+    out, _, metrics = trained
+    assert [line["update"] for line in metrics] == [1, 2, 3, 4, 5]
+    assert all(line["rollouts"] == TASKS * GROUP and line["rollouts_masked"] == 0 for line in metrics)
+    assert any(line["grad_norm"] > 0 for line in metrics)
+    assert all(abs(line["sampler_kl"]) < 1e-4 for line in metrics)
+    before, after = (load_policy(out / each).model.state_dict() for each in ("sft", "policy"))
+    assert any(not before[name].equal(after[name]) for name in after)
+
+
+def test_rewards_are_the_graders_and_differ(trained):
+    _, held, _ = trained
+    rewards = []
+    for update in held:
+        for episode in update.episodes:
+            (trajectory,) = episode.trajectories
+            assert trajectory.reward == pytest.approx(trajectory.output.reward.total)
+            assert sum(step.reward for step in trajectory.steps) == pytest.approx(trajectory.reward)
+            rewards.append(trajectory.reward)
+    assert len(set(rewards)) > 2
+
+
+def test_a_task_is_a_group_and_each_turn_knows_its_weights(trained):
+    _, held, _ = trained
+    for version, update in enumerate(held):
+        assert len({group.group_id for group in update.groups}) == TASKS
+        for group in update.groups:
+            assert group.group_role == TRAJECTORY
+            assert {each.output.task_id for each in group.trajectories} == {group.task_id}
+            assert len(group.trajectories) == GROUP
+            for trajectory in group.trajectories:
+                assert [step.weight_version for step in trajectory.steps] == [version] * len(trajectory.steps)
+                assert [turn.weight_version for turn in trajectory.output.turns] == [version] * len(trajectory.steps)
+
+
+def test_tokens_masks_and_advantages_are_ours(trained):
+    _, held, _ = trained
+    apart = 0
+    for update in held:
+        theirs = examples_of(update.ours, update.groups)
+        ours = [example for group in update.ours for example in make_examples(group, GRPO)]
+        assert len(theirs) == len(ours) == TASKS * GROUP
+        for one, other in zip(theirs, ours, strict=True):
+            assert np.array_equal(one.row.token_ids, other.row.token_ids)
+            assert np.array_equal(one.row.mask, other.row.mask)
+            assert one.advantages == pytest.approx(other.advantages, abs=1e-9)
+        apart += sum(bool(np.abs(example.advantages).max() > 0.1) for example in ours)
+    assert apart
+    step = held[0].groups[0].trajectories[0].steps[0]
+    tokens = held[0].groups[0].trajectories[0].output.turns[0].tokens
+    assert (tuple(step.prompt_ids), tuple(step.response_ids)) == (tokens.prompt_ids, tokens.completion_ids)
+    assert tuple(step.logprobs) == pytest.approx(tokens.logprobs)
+
+
+class Broken:
+    """A backend whose first episode never gets a sandbox."""
+
+    def __init__(self, backend):
+        self.backend, self.doomed = backend, None
+
+    async def create(self, spec):
+        self.doomed = self.doomed or asyncio.current_task()
+        if asyncio.current_task() is self.doomed:
+            raise InfraError("no sandbox today")
+        return await self.backend.create(spec)
+
+    def __getattr__(self, name):
+        return getattr(self.backend, name)
+
+
+def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs, tmp_path):
+    backend = LocalBackend(allow_unisolated=True)
+    (update,), _ = train(settings(inputs, 1), tmp_path, Broken(backend), advantages="rllm")
+    (lost,) = [each for each in update.episodes if each.termination_reason.value == "error"]
+    assert lost.info["status"] == "infra_error"
+    assert sorted(len(group.trajectories) for group in update.groups) == [GROUP - 1, GROUP]
+    ours = [example for group in update.ours for example in make_examples(group, GRPO)]
+    for one, other in zip(examples_of(update.ours, update.groups), ours, strict=True):
+        assert one.advantages == pytest.approx(other.advantages, abs=1e-9)
+
+
+def test_a_workflow_plays_the_same_without_the_gateway(inputs, tmp_path):
+    (update,), (line,) = train(settings(inputs, 1), tmp_path, way="workflow")
+    assert line["rollouts"] == TASKS * GROUP
+    assert abs(line["sampler_kl"]) < 1e-4
+    for episode in update.episodes:
+        (trajectory,) = episode.trajectories
+        assert trajectory.output.status.value != "infra_error"
+        assert [step.weight_version for step in trajectory.steps] == [0] * len(trajectory.steps)
+
+
+def test_a_training_goes_on_where_it_was_stopped_and_stays_with_its_trainer(inputs, tmp_path):
+    train(settings(inputs, 1), tmp_path)
+    _, metrics = train(settings(inputs, 2), tmp_path)
+    assert [line["update"] for line in metrics] == [2]
+    with pytest.raises(BadInput, match="holds a training of the trainer rllm"):
+        asyncio.run(atrain(settings(inputs, 2), tmp_path, allow_unisolated=True))
+
+
+def test_their_registry_reads_our_dataset(inputs, tmp_path, monkeypatch):
+    from rllm.data import DatasetRegistry
+
+    export_tasks(inputs / "tasks", tmp_path / "home", "rllm")
+    monkeypatch.setattr(DatasetRegistry, "_RLLM_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(DatasetRegistry, "_REGISTRY_FILE", str(tmp_path / "home/datasets/registry.json"))
+    monkeypatch.setattr(DatasetRegistry, "_DATASET_DIR", str(tmp_path / "home/datasets"))
+    rows = DatasetRegistry.load_dataset("sandmle", "train").get_data()
+    assert [row["id"] for row in rows] == sorted(row["id"] for row in rows)
+    assert {row["place"] for row in rows} == {0, 1}
+
+
+def test_the_recorded_group_has_the_shape_of_a_real_one(inputs, tmp_path):
+    (update,), _ = train(settings(inputs, 1, group=2), tmp_path, advantages="rllm")
+    recorded = json.loads(RECORDED.read_text())[0]["theirs"]
+    assert _shape(json.loads(json.dumps(plain(update.episodes[0])))) == _shape(recorded)
+
+
+def _shape(value):
+    """Names and types, lists by their first element."""
+    if isinstance(value, dict):
+        return {name: _shape(each) for name, each in value.items() if name not in ("action", "metrics")}
+    if isinstance(value, list):
+        return [_shape(value[0])] if value else []
+    return type(value).__name__
