@@ -31,6 +31,7 @@ __all__ = [
     "Split",
     "SplitKind",
     "TaskTraits",
+    "bare_traits",
     "paper_split",
     "parse_validation",
     "read_split",
@@ -117,6 +118,21 @@ def read_traits(tasks: Sequence[Task]) -> list[TaskTraits]:
             )
         )
     return found
+
+
+def bare_traits(tasks: Sequence[Task]) -> list[TaskTraits]:
+    """What an iid split looks at in any tasks, which need no rule."""
+    return [
+        TaskTraits(
+            id=task.id,
+            content_hash=task.manifest.content_hash,
+            family="",
+            domain="",
+            primitives=(),
+            discoverable="undiscoverable" not in task.manifest.flags,
+        )
+        for task in tasks
+    ]
 
 
 def parse_validation(text: str, tasks: int) -> int:

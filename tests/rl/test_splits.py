@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sandmle.errors import BadInput
-from sandmle.rl.splits import TaskTraits, paper_split, parse_validation, split_tasks
+from sandmle.rl.splits import TaskTraits, paper_split, parse_validation, read_split, split_tasks
 
 KINDS = tuple(f"kind_{letter}" for letter in "abcdefghij")
 HELD_OUT = ("family", "domain", "composition", "primitive")
@@ -111,6 +111,20 @@ def test_what_is_impossible_is_said_with_a_way_out(tasks, by, validation, messag
 
 def test_shares():
     assert [parse_validation(text, 200) for text in ("64", "0.1", "10%", "12.5%")] == [64, 20, 20, 25]
+
+
+def test_a_written_split_is_read_by_its_name_and_a_missing_one_tells_how_to_make_it(tmp_path):
+    found = paper_split([task(k) for k in range(20)], 0)
+    (tmp_path / "splits").mkdir()
+    (tmp_path / "splits" / "paper.json").write_text(found.to_text())
+    assert read_split(tmp_path, "paper") == found
+    with pytest.raises(BadInput, match=r"domain\.json: no such split; make one with `sandmle split"):
+        read_split(tmp_path, "domain")
+
+
+def test_a_split_can_have_other_sizes():
+    found = paper_split([task(k) for k in range(20)], 0, sizes=(6, 2))
+    assert (len(found.train), len(found.validation), len(found.spare)) == (6, 2, 12)
 
 
 def test_the_papers_split_and_the_same_shares_of_fewer_tasks():

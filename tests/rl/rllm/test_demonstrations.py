@@ -1,0 +1,60 @@
+"""Demonstrations for verl's SFT trainer, from what our export writes."""
+
+import json
+
+import pytest
+
+from sandmle.errors import BadInput
+from sandmle.rl.rllm.compose import compose
+from sandmle.rl.rllm.demonstrations import LINES, as_parquet
+from sandmle.rl.rllm.on_verl import playing_of, sft_command
+from sandmle.rl.rllm.recipe import Recipe
+
+parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra train")
+
+MESSAGES = [{"role": "user", "content": "the task"}, {"role": "assistant", "content": "é"}]
+
+
+def write(folder, **fields):
+    row = {"messages": MESSAGES, "loss": [0, 1], "episode": "e"} | fields
+    (folder / LINES).write_text(json.dumps(row) + "\n")
+    return folder / LINES
+
+
+def test_the_folder_or_the_file_of_an_export_becomes_parquet(tmp_path):
+    lines = write(tmp_path)
+    for source in (lines, tmp_path):
+        made = as_parquet(source, tmp_path / "sft" / "demonstrations.parquet")
+        assert parquet.read_table(made).to_pylist() == [{"messages": MESSAGES}]
+    assert as_parquet(made, tmp_path / "else.parquet") == made
+
+
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"loss": [0, 0]}, "line 1: a reply is left out of the loss.* without --mask-failed"),
+        ({"messages": [{"role": "user"}]}, "line 1: no conversation"),
+    ],
+)
+def test_what_the_trainer_can_not_learn_from_is_said(tmp_path, fields, says):
+    with pytest.raises(BadInput, match=says):
+        as_parquet(write(tmp_path, **fields), tmp_path / "out.parquet")
+
+
+def test_what_is_not_there_is_said(tmp_path):
+    with pytest.raises(BadInput, match="no such file; `sandmle export episodes RUN OUT --format sft`"):
+        as_parquet(tmp_path / "nothing", tmp_path / "out.parquet")
+
+
+def test_the_trainer_is_given_the_file_that_is_made(tmp_path):
+    recipe = Recipe.load("qwen3-8b", {"recipe": "seed-sft", "out": tmp_path, "sft": {"demonstrations": "exported"}})
+    (stage,) = compose(recipe)
+    assert f"data.train_files={tmp_path}/sft/demonstrations.parquet" in sft_command(stage)
+    assert sft_command(stage)[1:5] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=8"]
+
+
+def test_a_recipe_says_how_episodes_are_played():
+    playing = playing_of(Recipe.load("qwen3-8b", {"play": {"reply_tokens": 100}, "recipe": "sft+rl"}), tasks=912)
+    assert playing.settings.sampling.max_new_tokens == 100
+    assert (playing.settings.sampling.max_tokens, playing.settings.group) == (40_960, 4)
+    assert playing.weights == "training/sft/policy"

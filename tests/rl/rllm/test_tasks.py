@@ -1,0 +1,123 @@
+"""Tasks as rows of a dataset, and how rLLM has one played; without rLLM."""
+
+import json
+from contextlib import nullcontext
+
+import pytest
+
+from sandmle.agents.chat.tokens import ChatMarkup, Sample, SamplingSettings
+from sandmle.errors import BadInput
+from sandmle.rl.exports import export_tasks
+from sandmle.rl.rllm.playing import Playing
+from sandmle.rl.rllm.tasks import chosen_tasks, task_of_row, task_rows
+from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.splits import bare_traits, split_tasks
+from sandmle.sandboxes import LocalBackend
+from sandmle.seeds import get_seed, materialize
+from sandmle.task import load_tasks
+
+START, STOP = 256, 257
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Three small tasks and a split of them."""
+    root = tmp_path_factory.mktemp("tasks")
+    for name in ("iris", "wine", "breast-cancer"):
+        materialize(get_seed(name), root)
+    (root / "splits").mkdir()
+    (root / "splits" / "paper.json").write_text(split_tasks(bare_traits(load_tasks(root)), "iid", "1", 0).to_text())
+    return root
+
+
+def test_a_row_is_its_task_again_until_the_folder_holds_another(folder):
+    tasks = load_tasks(folder)
+    rows = task_rows(tasks)
+    assert [row["place"] for row in rows] == [0, 1, 2]
+    assert [task_of_row(row).id for row in rows] == [task.id for task in tasks] == [row["id"] for row in rows]
+    with pytest.raises(BadInput, match="another task than the dataset was made of"):
+        task_of_row(rows[0] | {"task_hash": "else"})
+    with pytest.raises(BadInput, match="no task of sandmle"):
+        task_of_row({"question": "1 + 1"})
+
+
+def test_tasks_are_chosen_by_a_splits_name_or_by_numbers(folder):
+    train, validation = chosen_tasks(folder, "paper", seed=0)
+    assert (len(train), len(validation)) == (2, 1)
+    assert {task.id for task in train}.isdisjoint(task.id for task in validation)
+    assert [len(part) for part in chosen_tasks(folder, (1, 1), seed=0)] == [1, 1]
+    assert [len(part) for part in chosen_tasks(folder, (848, 64), seed=0)] == [2, 1]
+    with pytest.raises(BadInput, match=r"domain\.json: no such split"):
+        chosen_tasks(folder, "domain", seed=0)
+
+
+@pytest.mark.parametrize("split", [None, "paper"])
+@pytest.mark.parametrize("layout", ["rllm", "verl"])
+def test_tasks_are_exported_as_a_dataset(folder, tmp_path, layout, split):
+    parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra train")
+    out = tmp_path / "out"
+    assert export_tasks(folder, out, layout, split) == ({"train": 2, "validation": 1} if split else {"train": 3})
+    if layout == "verl":
+        table = parquet.read_table(out / "train.parquet").to_pylist()
+        assert [each["role"] for each in table[0]["prompt"]] == ["user"]
+        rows = [row["extra_info"] for row in table]
+    else:
+        registry = json.loads((out / "datasets" / "registry.json").read_text())["datasets"]["sandmle"]["splits"]
+        rows = parquet.read_table(out / "datasets" / registry["train"]["path"]).to_pylist()
+        assert registry["train"]["num_examples"] == len(rows)
+    assert [task_of_row(row).id for row in rows] == [row["id"] for row in rows]
+    with pytest.raises(BadInput, match="not empty"):
+        export_tasks(folder, out, layout, split)
+
+
+class Bytes:
+    """A codec of 256 bytes and two special tokens."""
+
+    def encode(self, text):
+        return list(text.encode())
+
+    def decode(self, ids):
+        return bytes(each for each in ids if each < START).decode(errors="replace")
+
+    def special(self, name):
+        return {"<|im_start|>": START, "<|im_end|>": STOP}.get(name)
+
+
+RENDERER = ChatMarkup(Bytes())
+
+
+class Answers:
+    """An engine that gives up at once and remembers the keys of its calls."""
+
+    def __init__(self):
+        self.keys = []
+
+    def player(self):
+        return nullcontext()
+
+    async def sample(self, prompt, settings, stop, *, key):
+        self.keys.append(key)
+        ids = RENDERER.reply_ids("<answer>submission</answer>")
+        return Sample(ids, (-0.5,) * len(ids), weight_version=3)
+
+
+async def test_each_play_of_a_task_draws_anew_and_has_an_id_of_its_own(folder):
+    rows = task_rows(load_tasks(folder))
+    sampling = SamplingSettings(max_tokens=100_000)
+    engine, kept = Answers(), []
+    playing = Playing(
+        "train:policy",
+        "nowhere",
+        RolloutSettings(group=2, sampling=sampling),
+        tasks=len(rows),
+        sandboxes=LocalBackend(allow_unisolated=True),
+        renderer=RENDERER,
+        on_episode=kept.append,
+    )
+    plays = [(rows[1], "b:0"), (rows[1], "b:1"), (rows[2], "c:0"), (rows[1], "b:0")]
+    episodes = [await playing.episode(row, uid, engine) for row, uid in plays]
+    await playing.aclose()
+    assert engine.keys == ["000000001/0000/1", "000000001/0001/1", "000000002/0000/1", "000000004/0000/1"]
+    assert len({episode.id for episode in episodes}) == 4
+    assert [episode.turns[0].weight_version for episode in episodes] == [3] * 4
+    assert kept == episodes
