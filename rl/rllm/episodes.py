@@ -10,12 +10,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from rllm.types import Episode as TheirEpisode
+from rllm.workflows.workflow import TerminationReason
 
-from sandmle.errors import InfraError
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.rl.rllm.records import rllm_episode
 from sandmle.trajectory import Episode, Turn
 
-__all__ = ["as_rllm", "stamped"]
+__all__ = ["as_rllm", "fault_of", "faulty", "stamped"]
+
+_FAULT = "fault"
 
 
 def as_rllm(episode: Episode) -> Any:
@@ -28,6 +31,17 @@ def as_rllm(episode: Episode) -> Any:
     for trajectory in found.trajectories:
         trajectory.output = episode
     return found
+
+
+def faulty(error: BadInput | EnvironmentProblem) -> Any:
+    """An episode that tells why none could be played; masked, and ``fault_of`` finds it."""
+    return TheirEpisode(termination_reason=TerminationReason.ERROR, metadata={_FAULT: str(error)})
+
+
+def fault_of(episode: Any) -> str | None:
+    """What the user must mend; None if nothing."""
+    fault: str | None = episode.info.get(_FAULT)
+    return fault
 
 
 def stamped(episode: Episode, traced: Sequence[Any]) -> Episode:

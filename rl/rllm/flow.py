@@ -18,7 +18,8 @@ from rllm.types import Trajectory
 from rllm.workflows.workflow import TerminationReason
 
 from sandmle.agents.chat.tokens.endpoint import TokenEndpoint
-from sandmle.rl.rllm.episodes import as_rllm, stamped
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.rl.rllm.episodes import as_rllm, faulty, stamped
 from sandmle.rl.rllm.playing import Playing
 from sandmle.rl.rllm.records import TERMINATION_REASONS, TRAJECTORY
 from sandmle.trajectory import Episode
@@ -47,6 +48,8 @@ class PlayFlow:
         engine = TokenEndpoint(config.model, base_url=config.base_url, seed=self.playing.seed, api_key="EMPTY")
         try:
             played = await self.playing.episode(task.metadata, config.session_uid, engine)
+        except (BadInput, EnvironmentProblem) as error:
+            return faulty(error)
         finally:
             await engine.aclose()
         return TheirEpisode(
@@ -66,7 +69,9 @@ class GradeFlow:
         Raises:
             InfraError: the gateway's record is not of these turns.
         """
-        played: Episode = episode.artifacts[_PLAYED]
+        played: Episode | None = episode.artifacts.get(_PLAYED)
+        if played is None:
+            return EvalOutput(reward=0.0, is_correct=False)
         if not played.masked:
             traced = [step for trajectory in episode.trajectories for step in trajectory.steps]
             played = stamped(played, traced)

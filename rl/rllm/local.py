@@ -24,10 +24,10 @@ from rllm.trainer.unified_trainer import UnifiedTrainer
 from sandmle.errors import BadInput
 from sandmle.rl.checkpoints import PolicyWeights
 from sandmle.rl.engine.local import LocalEngine
-from sandmle.rl.rllm.advantages import OurAdvantages
 from sandmle.rl.rllm.backend import EmbeddedBackend, Learning
 from sandmle.rl.rllm.compose import OURS_TO_SAY, PLAYED_BY_US
 from sandmle.rl.rllm.flow import GradeFlow, PlayFlow
+from sandmle.rl.rllm.grouping import Grouping
 from sandmle.rl.rllm.playing import Playing
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rllm.tasks import task_rows
@@ -118,7 +118,7 @@ class Unified:
             config=unified_config(learning.settings, seed, len(tasks), precomputed=ours),
             train_dataset=Dataset(task_rows(tasks), name="sandmle", split="train"),
             backend_args={"learning": learning},
-            traj_grouping_hook=OurAdvantages(learning.settings.make_estimator()) if ours else None,
+            traj_grouping_hook=Grouping(learning.settings.make_estimator() if ours else None),
             **ways[self.way],
         )
 

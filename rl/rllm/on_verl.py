@@ -81,7 +81,13 @@ def sft_command(stage: Composed) -> list[str]:
 def _reinforce(stage: Composed, train: Sequence[Task], validation: Sequence[Task], allow_unisolated: bool) -> None:
     from rllm.trainer.unified_trainer import AgentTrainer
 
-    AgentTrainer(**trainer_arguments(stage, train, validation, allow_unisolated=allow_unisolated)).train()
+    trainer = AgentTrainer(**trainer_arguments(stage, train, validation, allow_unisolated=allow_unisolated))
+    try:
+        trainer.train()
+    except Exception as error:
+        cause = getattr(error, "cause", None) or error  # Ray's own error is the whole traceback of another process
+        told = next(iter(str(cause).splitlines()), "")
+        raise EnvironmentProblem(f"rLLM's trainer on verl ended: {type(cause).__name__}: {told}") from error
 
 
 def trainer_arguments(
@@ -90,8 +96,8 @@ def trainer_arguments(
     """What rLLM's ``AgentTrainer`` is given."""
     from rllm.data import Dataset
 
-    from sandmle.rl.rllm.advantages import OurAdvantages
     from sandmle.rl.rllm.flow import GradeFlow, PlayFlow
+    from sandmle.rl.rllm.grouping import Grouping
 
     estimator = stage.recipe.grpo.estimator
     return {
@@ -101,7 +107,7 @@ def trainer_arguments(
         "evaluator": GradeFlow(),
         "train_dataset": Dataset(task_rows(train), name="sandmle", split="train"),
         "val_dataset": Dataset(task_rows(validation), name="sandmle", split="validation") if validation else None,
-        "traj_grouping_hook": OurAdvantages(make_estimator(estimator)) if estimator else None,
+        "traj_grouping_hook": Grouping(make_estimator(estimator) if estimator else None),
     }
 
 

@@ -15,8 +15,8 @@ from rllm.types import Episode as TheirEpisode
 from rllm.workflows.workflow import Workflow
 
 from sandmle.agents.chat.tokens import Sample, SamplingSettings
-from sandmle.errors import InfraError
-from sandmle.rl.rllm.episodes import as_rllm
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
+from sandmle.rl.rllm.episodes import as_rllm, faulty
 from sandmle.rl.rllm.playing import Playing
 
 __all__ = ["PlayWorkflow", "RolloutEngineSampler"]
@@ -65,4 +65,7 @@ class PlayWorkflow(Workflow):  # type: ignore[misc]
 
     async def run(self, task: Mapping[str, Any], uid: str, **_: Any) -> TheirEpisode:
         """One episode."""
-        return as_rllm(await self._playing.episode(task, uid, RolloutEngineSampler(self.rollout_engine)))
+        try:
+            return as_rllm(await self._playing.episode(task, uid, RolloutEngineSampler(self.rollout_engine)))
+        except (BadInput, EnvironmentProblem) as error:
+            return faulty(error)

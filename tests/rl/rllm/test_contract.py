@@ -14,13 +14,15 @@ pytest.importorskip("torch", reason="needs the extra train")
 
 from rllm_contract import GROUP as RECORDED
 from rllm_contract import make_inputs, plain, settings, train
+from rllm_example import played
 
-from sandmle.errors import BadInput, InfraError
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.batches import make_examples
 from sandmle.rl.checkpoints import load_policy
 from sandmle.rl.exports import export_tasks
 from sandmle.rl.rllm.backend import examples_of
+from sandmle.rl.rllm.episodes import as_rllm, stamped
 from sandmle.rl.rllm.records import TRAJECTORY
 from sandmle.rl.trainer.training import atrain
 from sandmle.sandboxes import LocalBackend
@@ -138,6 +140,27 @@ def test_a_training_goes_on_where_it_was_stopped_and_stays_with_its_trainer(inpu
     assert [line["update"] for line in metrics] == [2]
     with pytest.raises(BadInput, match="holds a training of the trainer rllm"):
         asyncio.run(atrain(settings(inputs, 2), tmp_path, allow_unisolated=True))
+
+
+@pytest.mark.parametrize("way", ["flow", "workflow"])
+def test_what_only_the_user_can_mend_ends_the_training(inputs, tmp_path, way):
+    class Refused:
+        async def create(self, spec):
+            raise EnvironmentProblem("no isolation here")
+
+        async def aclose(self):
+            pass
+
+    with pytest.raises(EnvironmentProblem, match="no isolation here"):
+        train(settings(inputs, 1), tmp_path, Refused(), way=way)
+
+
+def test_a_turn_that_the_gateway_did_not_see_is_refused():
+    episode = played()
+    steps = as_rllm(episode).trajectories[0].steps
+    assert [turn.weight_version for turn in stamped(episode, steps).turns] == [2, 2, 2]
+    with pytest.raises(InfraError, match="turn 1: rLLM's gateway has no record of just these tokens"):
+        stamped(episode, [steps[0], steps[2]])
 
 
 def test_their_registry_reads_our_dataset(inputs, tmp_path, monkeypatch):
