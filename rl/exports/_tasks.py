@@ -7,13 +7,12 @@ verl    OUT/{train,validation}.parquet: data_source, prompt, ability, reward_mod
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from sandmle.errors import BadInput
-from sandmle.files import disk_errors, publish_folder
+from sandmle.files import disk_errors, publish_folder, scratch_folder
 from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl.exports.verl import ABILITY
 from sandmle.rl.rllm.tasks import DATA_SOURCE, chosen_tasks, task_rows, write_registry
@@ -50,9 +49,8 @@ def export_tasks(folder: Path, out: Path, layout: TaskLayout, split: str | None 
     with disk_errors(out):
         if out.exists() and any(out.iterdir()):
             raise BadInput(f"{out}: not empty; choose a new folder")
-        out.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(dir=out.parent, prefix=f".{out.name}.") as scratch:
-            inside = Path(scratch) / out.name
+        with scratch_folder(out.parent) as scratch:
+            inside = scratch / out.name
             inside.mkdir()
             _WRITERS[layout](inside, splits)
             publish_folder(inside, out)

@@ -10,5 +10,12 @@ Vocabulary:
     effective   said of a configuration: defaults, overrides, and what rLLM copies between its keys and verl's
     shared key  one of verl's that rLLM overwrites with its own of the same meaning
 
-Nothing in here imports rLLM or verl; ``keys.py`` wrote the keys of the pinned versions to ``known_keys.json``.
+Recipes and checks import neither rLLM nor verl; ``keys.py`` wrote the keys of the pinned versions to
+``known_keys.json``. What plays and trains in rLLM does:
+
+    playing ─▶ flow, workflow     our scaffolds and grader, as an agent flow with its evaluator or as a Workflow
+    grouping                      rLLM's groups, with our advantages where asked
+    backend, serving, local       our embedded trainer under rLLM's ``UnifiedTrainer``, on this machine
+    on_verl                       a recipe's stages, started
+    records ─▶ episodes           the one mapping of episodes; tasks: rows of its datasets
 """

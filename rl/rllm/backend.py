@@ -21,13 +21,14 @@ from rllm.data.utils import interleave_tasks
 from rllm.engine.rollout import RolloutEngine
 from rllm.trainer.backend_protocol import BackendProtocol
 
-from sandmle.rl.checkpoints import PolicyWeights, TrainerState, save
+from sandmle.rl.checkpoints import PolicyWeights, TrainerState
 from sandmle.rl.groups import gather_groups
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.trainer import GrpoSettings
 from sandmle.rl.trainer._imitate import scaled_rate
 from sandmle.rl.trainer._learner import Learner, Metrics
+from sandmle.rl.trainer._reinforce import checkpoint
 from sandmle.rl.trainer._tokens import write_rows
 from sandmle.rl.types import Example, Group, Rollout, Row
 
@@ -174,9 +175,7 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         learning.state = TrainerState(updates=number, groups=learning.state.groups + learning.settings.batch)
         assert self.rollout_engine is not None
         self.rollout_engine.weight_version = learning.serving.engine.weight_version = number
-        if number % learning.settings.checkpoint_every == 0 or number == learning.settings.updates:
-            folder = learning.out / "checkpoints" / f"step-{number:06d}"
-            save(learning.policy, folder, learning.state, learning.learner.state())
+        checkpoint(learning.policy, learning.learner, learning.state, learning.settings, learning.out)
         learning.on_batch(trainer_state)
         learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
 

@@ -22,7 +22,7 @@ from sandmle.rl.trainer._learner import Learner, Metrics
 from sandmle.rl.trainer._settings import GrpoSettings
 from sandmle.rl.trainer._tokens import write_rows
 
-__all__ = ["Reinforcement"]
+__all__ = ["Reinforcement", "checkpoint"]
 
 
 @dataclass
@@ -86,11 +86,7 @@ class Reinforcement:
                 learnt = self.learner.improve(examples, self.settings.loss, rate=rate)
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
-        if number % self.settings.checkpoint_every == 0 or number == self.settings.updates:
-            folder = self.out / "checkpoints"
-            save(self.policy, folder / f"step-{number:06d}", self.state, self.learner.state())
-            if self.settings.keep_checkpoints is not None:
-                prune_checkpoints(folder, self.settings.keep_checkpoints)
+        checkpoint(self.policy, self.learner, self.state, self.settings, self.out)
         return {
             "update": number,
             **_tallied(taken),
@@ -100,6 +96,16 @@ class Reinforcement:
             "rollout_s": waited,
             "update_s": time.monotonic() - started,
         }
+
+
+def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, settings: GrpoSettings, out: Path) -> None:
+    """Write a checkpoint if it is time for one."""
+    number, folder = state.updates, out / "checkpoints"
+    if number % settings.checkpoint_every and number != settings.updates:
+        return
+    save(policy, folder / f"step-{number:06d}", state, learner.state())
+    if settings.keep_checkpoints is not None:
+        prune_checkpoints(folder, settings.keep_checkpoints)
 
 
 def _tallied(taken: Taken) -> Metrics:

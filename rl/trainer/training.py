@@ -53,6 +53,7 @@ __all__ = [
     "keeper",
     "local_backend",
     "reinforced",
+    "training_tasks",
 ]
 
 _LIBRARIES = ("sandmle", "torch", "transformers", "tokenizers", "numpy")
@@ -129,7 +130,7 @@ async def atrain(
         EnvironmentProblem: no isolation, disk full, or the extra ``train`` is missing.
     """
     torch.set_num_threads(settings.threads)
-    tasks = _training_tasks(settings)
+    tasks = training_tasks(settings)
     _refuse_impossible(settings, tasks)
     with disk_errors(out), folder_lock(out):
         for place in (out, out / "checkpoints", out / "sft-checkpoints"):
@@ -144,7 +145,12 @@ async def atrain(
     return out / "policy"
 
 
-def _training_tasks(settings: TrainSettings) -> list[Task]:
+def training_tasks(settings: TrainSettings) -> list[Task]:
+    """The tasks that a config trains on; none without a folder.
+
+    Raises:
+        BadInput: there are no such tasks, or no such split of them.
+    """
     if settings.tasks is None:
         return []
     tasks = load_tasks(settings.tasks)

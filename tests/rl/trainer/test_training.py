@@ -16,6 +16,7 @@ from sandmle.files import SCRATCH
 from sandmle.rl.checkpoints import TinyModel, load_policy
 from sandmle.rl.exports import Selection, export_episodes, selected_episodes
 from sandmle.rl.rollouts import RolloutSettings
+from sandmle.rl.splits import bare_traits, split_tasks
 from sandmle.rl.statistics import TokenStatistics
 from sandmle.rl.trainer import (
     GrpoSettings,
@@ -25,8 +26,9 @@ from sandmle.rl.trainer import (
     TrainSettings,
     bundled_configs,
 )
-from sandmle.rl.trainer.training import atrain
+from sandmle.rl.trainer.training import atrain, training_tasks
 from sandmle.seeds import get_seed, materialize
+from sandmle.task import load_tasks
 
 TIMES = {"rollout_s", "update_s", "sandbox_s"}
 
@@ -151,6 +153,22 @@ def test_another_training_is_refused(inputs, unbroken):
     other = settings(inputs, 2).model_copy(update={"seed": 1})
     with pytest.raises(BadInput, match="other settings"):
         train(other, unbroken[0])
+
+
+def test_a_split_leaves_its_training_tasks(inputs, tmp_path):
+    for name in ("iris", "wine"):
+        materialize(get_seed(name), tmp_path)
+    asked = settings(inputs, 1).model_copy(update={"tasks": tmp_path, "split": "paper"})
+    with pytest.raises(BadInput, match="no such split"):
+        train(asked, tmp_path / "out")
+    (tmp_path / "splits").mkdir()
+    split = split_tasks(bare_traits(load_tasks(tmp_path)), "iid", "1", 0)
+    (tmp_path / "splits" / "paper.json").write_text(split.to_text())
+    assert tuple(task.id for task in training_tasks(asked)) == split.train
+    gone = split.model_copy(update={"train": ("gone",)})
+    (tmp_path / "splits" / "paper.json").write_text(gone.to_text())
+    with pytest.raises(BadInput, match="names gone, which is not there"):
+        training_tasks(asked)
 
 
 def test_every_bundled_config_loads():
