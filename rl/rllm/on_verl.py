@@ -25,7 +25,7 @@ from sandmle.rl.rllm.tasks import task_rows
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.task import Task
 
-__all__ = ["hydra_config", "playing_of", "sft_command", "start", "trainer_arguments"]
+__all__ = ["hydra_config", "link_policy", "playing_of", "sft_command", "start", "trainer_arguments"]
 
 
 def start(recipe: Recipe, train: Sequence[Task], validation: Sequence[Task], *, allow_unisolated: bool = False) -> None:
@@ -42,7 +42,8 @@ def start(recipe: Recipe, train: Sequence[Task], validation: Sequence[Task], *, 
         BadInput: the stage has to be started by hand.
     """
     need_verl()
-    _need_gpus(recipe.hardware.gpus)
+    if recipe.hardware.ray_address is None:
+        _need_gpus(recipe.hardware.gpus)
     for stage in compose(recipe):
         if stage.stage == "sft":
             _imitate(stage)
@@ -69,6 +70,25 @@ def _imitate(stage: Composed) -> None:
     done = subprocess.run(sft_command(stage), check=False)
     if done.returncode:
         raise EnvironmentProblem(f"verl's SFT trainer ended with exit code {done.returncode}")
+    if "grpo" in recipe.stages:
+        link_policy(recipe)
+
+
+def link_policy(recipe: Recipe) -> None:
+    """Have ``sft.policy`` name the weights of the stage's last checkpoint, unless something is there already.
+
+    Raises:
+        EnvironmentProblem: there is no checkpoint with weights.
+    """
+    if recipe.sft.policy.exists():
+        return
+    folder = recipe.out / "sft"
+    found = [each for each in folder.glob("global_step_*/huggingface") if each.is_dir()]
+    if not found:
+        raise EnvironmentProblem(f"{folder}: no global_step_N/huggingface in it; link sft.policy to the tuned weights")
+    last = max(found, key=lambda each: int(each.parent.name.rpartition("_")[2]))
+    recipe.sft.policy.parent.mkdir(parents=True, exist_ok=True)
+    recipe.sft.policy.symlink_to(last.absolute(), target_is_directory=True)
 
 
 def sft_command(stage: Composed) -> list[str]:

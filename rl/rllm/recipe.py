@@ -115,8 +115,8 @@ class Tuning(Record):
         demonstrations: what ``sandmle export episodes --format sft`` wrote, its folder or file; or Parquet with a
             column ``messages``.
         batch: episodes a gradient step.
-        policy: folder of the tuned weights that ``sft+rl`` goes on from, such as a link to the last checkpoint's
-            ``huggingface``.
+        policy: folder of the tuned weights that ``sft+rl`` goes on from; where nothing is, a link to the last
+            checkpoint's ``huggingface`` is made when the first stage is done.
     """
 
     demonstrations: Path = Path("demonstrations.parquet")

@@ -1,13 +1,13 @@
-"""Demonstrations for verl's SFT trainer, from what our export writes."""
+"""What the stages of a recipe are given: demonstrations, the tuned weights, and how episodes are played."""
 
 import json
 
 import pytest
 
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.demonstrations import LINES, as_parquet
-from sandmle.rl.rllm.on_verl import playing_of, sft_command
+from sandmle.rl.rllm.on_verl import link_policy, playing_of, sft_command
 from sandmle.rl.rllm.recipe import Recipe
 
 parquet = pytest.importorskip("pyarrow.parquet", reason="needs the extra train")
@@ -51,6 +51,18 @@ def test_the_trainer_is_given_the_file_that_is_made(tmp_path):
     (stage,) = compose(recipe)
     assert f"data.train_files={tmp_path}/sft/demonstrations.parquet" in sft_command(stage)
     assert sft_command(stage)[1:5] == ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node=8"]
+
+
+def test_reinforcement_goes_on_from_the_last_checkpoint(tmp_path):
+    tuned = {"policy": tmp_path / "tuned" / "policy"}
+    recipe = Recipe.load("qwen3-8b", {"recipe": "sft+rl", "out": tmp_path / "out", "sft": tuned})
+    with pytest.raises(EnvironmentProblem, match="no global_step_N/huggingface"):
+        link_policy(recipe)
+    for step in (9, 10):
+        (tmp_path / "out" / "sft" / f"global_step_{step}" / "huggingface").mkdir(parents=True)
+    link_policy(recipe)
+    assert recipe.sft.policy.resolve().parent.name == "global_step_10"
+    link_policy(recipe)
 
 
 def test_a_recipe_says_how_episodes_are_played():
