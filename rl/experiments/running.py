@@ -22,7 +22,7 @@ from sandmle.rl.experiments._tasks import HELD_OUT, Sets, divide, make_tasks, pu
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.rl.splits import read_traits
-from sandmle.rl.trainer.training import local_backend
+from sandmle.rl.trainer.sandboxes import local_backend
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, load_tasks
 

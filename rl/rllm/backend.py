@@ -26,10 +26,7 @@ from sandmle.rl.groups import gather_groups
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.trainer import GrpoSettings
-from sandmle.rl.trainer._imitate import scaled_rate
-from sandmle.rl.trainer._learner import Learner, Metrics
-from sandmle.rl.trainer._reinforce import checkpoint
-from sandmle.rl.trainer._tokens import write_rows
+from sandmle.rl.trainer.updates import Learner, Metrics, checkpoint, scaled_rate, write_rows
 from sandmle.rl.types import Example, Group, Rollout, Row
 
 __all__ = ["EmbeddedBackend", "Learning", "examples_of"]

@@ -33,9 +33,8 @@ from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rllm.tasks import task_rows
 from sandmle.rl.rllm.workflow import PlayWorkflow
 from sandmle.rl.trainer import GrpoSettings, TrainSettings
-from sandmle.rl.trainer._learner import Metrics
-from sandmle.rl.trainer._metrics import MetricsLog
 from sandmle.rl.trainer.training import OnStep, StepDone, going_on, keeper
+from sandmle.rl.trainer.updates import Metrics, MetricsLog
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 

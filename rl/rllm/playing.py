@@ -18,6 +18,7 @@ from sandmle.agents.chat.tokens import Engine, Renderer
 from sandmle.rl.checkpoints import load_renderer
 from sandmle.rl.rllm.tasks import task_of_row
 from sandmle.rl.rollouts import Player, RolloutSettings
+from sandmle.rl.trainer.sandboxes import local_backend
 from sandmle.sandboxes import SandboxBackend
 from sandmle.trajectory import Episode
 
@@ -78,8 +79,6 @@ class Playing:
 
     def _backend(self) -> SandboxBackend:
         if self.sandboxes is None:
-            from sandmle.rl.trainer.training import local_backend  # PyTorch takes seconds
-
             self.sandboxes = local_backend(self.allow_unisolated)
         return self.sandboxes
 

@@ -5,15 +5,14 @@ from __future__ import annotations
 import asyncio
 import platform
 import shutil
-from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
 from typing import Literal, Protocol
 
 from sandmle.agents.chat.tokens import READINGS, Reading
-from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.errors import BadInput
 from sandmle.files import clear_leftovers, disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.rl._parquet import load_pyarrow
@@ -37,8 +36,8 @@ from sandmle.rl.trainer._learner import Learner, Metrics
 from sandmle.rl.trainer._metrics import MetricsLog
 from sandmle.rl.trainer._reinforce import Reinforcement
 from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, OptimizerSettings, SftSettings, TrainSettings
-from sandmle.sandboxes import LocalBackend, SandboxBackend
-from sandmle.settings import get_settings
+from sandmle.rl.trainer.sandboxes import borrowed
+from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, load_tasks
 from sandmle.trajectory import Episode
 
@@ -51,7 +50,6 @@ __all__ = [
     "atrain",
     "going_on",
     "keeper",
-    "local_backend",
     "reinforced",
     "training_tasks",
 ]
@@ -138,7 +136,7 @@ async def atrain(
         _settle(out, settings, tasks, trainer)
         policy = await _imitated(settings, out, on_step)
         if settings.grpo is not None:
-            async with _borrowed(backend, allow_unisolated) as sandboxes:
+            async with borrowed(backend, allow_unisolated) as sandboxes:
                 phase = reinforce or reinforced
                 policy = await phase(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
         save(policy, out / "policy", TrainerState(updates=settings.grpo.updates if settings.grpo else 0), None)
@@ -303,32 +301,3 @@ def keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:
             write_text(out / "transcripts" / f"{episode.id}.json", episode.to_text())
 
     return keep if grpo.transcripts else lambda _: None
-
-
-@asynccontextmanager
-async def _borrowed(backend: SandboxBackend | None, allow_unisolated: bool) -> AsyncIterator[SandboxBackend]:
-    """The caller's sandboxes, or our own, which are then closed."""
-    if backend is not None:
-        yield backend
-        return
-    own = local_backend(allow_unisolated)
-    try:
-        yield own
-    finally:
-        await own.aclose()
-
-
-def local_backend(allow_unisolated: bool) -> LocalBackend:
-    """Sandboxes here for code that a policy wrote.
-
-    Raises:
-        EnvironmentProblem: this machine offers no isolation, and that was not allowed.
-    """
-    allowed = allow_unisolated or get_settings().allow_unisolated
-    backend = LocalBackend(allow_unisolated=allowed, python=get_settings().python)
-    if backend.capabilities.tier == "D" and not allowed:
-        raise EnvironmentProblem(
-            f"this machine can't isolate the policy's code ({backend.capabilities.detail}); use another machine, or"
-            " accept the risk with --allow-unisolated"
-        )
-    return backend

@@ -10,7 +10,7 @@ pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
 
 from sandmle.rl.experiments import ExperimentSettings, running
-from sandmle.rl.trainer.training import local_backend
+from sandmle.rl.trainer.sandboxes import local_backend
 from sandmle.seeds import get_seed, materialize
 from sandmle.task import load_tasks
 
