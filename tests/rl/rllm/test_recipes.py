@@ -11,6 +11,7 @@ from sandmle.rl.rllm.dry_run import DryRun
 from sandmle.rl.rllm.known import known_keys
 from sandmle.rl.rllm.models import ARCHITECTURES
 from sandmle.rl.rllm.recipe import Recipe, bundled_recipes
+from sandmle.rl.splits import TaskTraits, paper_split
 
 ACTOR, ROLLOUT = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
 NAMES = ("qwen3-14b", "qwen3-30b-a3b", "qwen3-8b")
@@ -69,6 +70,30 @@ def test_the_papers_settings_reach_verls_own_keys():
     }
     assert {key: stage.effective[key] for key in paper} == paper
     assert (stage.recipe.play.turns, stage.recipe.play.step_seconds, stage.recipe.split) == (20, 90.0, (848, 64))
+
+
+def test_the_length_of_a_reply_is_left_to_us_and_our_advantages_come_precomputed():
+    (stage,) = compose(recipe(grpo={"estimator": {"name": "step-wise"}}))
+    assert "~rllm.rollout.train.max_tokens" in stage.arguments()
+    assert "rllm.rollout.train.max_tokens" not in stage.effective
+    assert stage.effective["actor_rollout_ref.rollout.response_length"] == 32_768
+    assert stage.effective["rllm.algorithm.use_precomputed_advantage"] is True
+    (kept,) = compose(recipe(**override(**{"rllm.rollout.train.max_tokens": 9})))
+    assert "rllm.rollout.train.max_tokens=9" in kept.arguments()
+    with pytest.raises(BadInput, match=r"grpo\.estimator: unknown advantage estimator 'magic'"):
+        Recipe.load("qwen3-8b", {"grpo": {"estimator": {"name": "magic"}}})
+
+
+def test_a_named_split_is_counted_where_the_tasks_are(tmp_path):
+    named = recipe(tasks=tmp_path, split="paper")
+    with pytest.raises(BadInput, match="no such split"):
+        DryRun.of(named)
+    ids = [f"task-{number:02d}" for number in range(20)]
+    found = paper_split([TaskTraits(id=each, content_hash="h", family="", domain="", primitives=()) for each in ids], 0)
+    (tmp_path / "splits").mkdir()
+    (tmp_path / "splits" / "paper.json").write_text(found.to_text())
+    assert named.sizes == (19, 1)
+    assert "19 tasks to train on, 1 to validate on" in DryRun.of(named).text()
 
 
 def test_rl_after_sft_starts_from_the_tuned_weights():
