@@ -1,0 +1,106 @@
+"""What of Ray itself a backend uses: the connection, what the nodes hold, and actors that are places."""
+
+from __future__ import annotations
+
+import importlib.util
+import logging
+import threading
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+from sandmle.errors import EnvironmentProblem
+from sandmle.sandboxes.ray._calls import translate
+from sandmle.sandboxes.ray._place import Arrival, Place
+
+__all__ = ["connect", "dismiss", "hire", "refuse_impossible", "require_ray", "room"]
+
+_connecting = threading.Lock()
+
+
+def require_ray() -> None:
+    """Refuse where the extra is missing.
+
+    Raises:
+        EnvironmentProblem: it is not installed.
+    """
+    if importlib.util.find_spec("ray") is None:
+        raise EnvironmentProblem("Ray is not installed: pip install 'sandmle[ray]'")
+
+
+def connect() -> None:
+    """Join the cluster, unless this process has already.
+
+    Raises:
+        EnvironmentProblem: it can't be reached.
+    """
+    import ray
+
+    with _connecting:
+        if ray.is_initialized():
+            return
+        try:
+            ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
+        except (OSError, RuntimeError, ValueError) as error:
+            reason = str(error).strip().partition("\n")[0]
+            raise EnvironmentProblem(
+                f"no Ray cluster can be reached ({reason}): run `ray start --head`, or name one in RAY_ADDRESS"
+            ) from error
+        # Ray prints the last 20 lines of the log of a node that is lost; it is our errors that tell of it.
+        ray._private.worker._worker_logs_enabled = False
+
+
+def room(gpus: float) -> int:
+    """How many places of one core, with ``gpus`` each, the cluster has for us and others together."""
+    needed = {"CPU": 1, "GPU": gpus} if gpus else {"CPU": 1}
+    return sum(int(min(node.get(what, 0) / share for what, share in needed.items())) for node in _nodes())
+
+
+def refuse_impossible(cpus: int, gpus: float) -> None:
+    """Refuse to wait for what will never come.
+
+    Raises:
+        EnvironmentProblem: no node has so much, whether or not it is in use.
+    """
+    nodes = _nodes()
+    if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
+        asked = f"{cpus} CPU" + (f" and {gpus:g} GPU" if gpus else "")
+        there = "; ".join(f"{node.get('CPU', 0):g} CPU, {node.get('GPU', 0):g} GPU" for node in nodes)
+        raise EnvironmentProblem(f"no node of the Ray cluster has the {asked} that a sandbox needs (nodes: {there})")
+
+
+def hire(cpus: int, gpus: float, python: Path | None, allow_unisolated: bool) -> tuple[Any, Future[Arrival]]:
+    """Start an actor that reserves so much.
+
+    Returns:
+        its handle, and what it tells when it is ready: as soon as the cluster has that free.
+    """
+    import ray
+
+    kind = ray.remote(Place).options(num_cpus=cpus, num_gpus=gpus, max_concurrency=1000, scheduling_strategy="SPREAD")
+    actor = kind.remote(cpus, python, allow_unisolated)
+    arrival: Future[Arrival] = Future()
+
+    def pass_on(done: Future[Arrival]) -> None:
+        error = done.exception()
+        if error is None:
+            arrival.set_result(done.result())
+        else:
+            arrival.set_exception(translate(error))
+
+    actor.arrive.remote().future().add_done_callback(pass_on)
+    return actor, arrival
+
+
+def dismiss(actor: Any) -> None:  # noqa: ANN401 - an actor's handle
+    """End an actor, whether or not it has begun."""
+    import ray
+
+    ray.kill(actor)
+
+
+def _nodes() -> list[dict[str, float]]:
+    """What each living node has."""
+    import ray
+
+    return [node["Resources"] for node in ray.nodes() if node["Alive"]]
