@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import logging
 import threading
@@ -93,10 +94,14 @@ def hire(cpus: int, gpus: float, python: Path | None, allow_unisolated: bool) ->
 
 
 def dismiss(actor: Any) -> None:  # noqa: ANN401 - an actor's handle
-    """End an actor, whether or not it has begun."""
+    """End an actor, whether or not it has begun; soon, for Ray would hang if its own thread, which may call, waited."""
     import ray
 
-    ray.kill(actor)
+    def kill() -> None:
+        with contextlib.suppress(Exception):  # a cluster that is gone has ended it
+            ray.kill(actor)
+
+    threading.Thread(target=kill, name="sandmle-dismissal", daemon=True).start()
 
 
 def _nodes() -> list[dict[str, float]]:
