@@ -13,6 +13,7 @@ from typing import Any
 from sandmle.errors import EnvironmentProblem
 from sandmle.sandboxes.ray._calls import translate
 from sandmle.sandboxes.ray._place import Arrival, Place
+from sandmle.sandboxes.ray._watcher import watch
 
 __all__ = ["connect", "dismiss", "hire", "refuse_impossible", "require_ray", "room"]
 
@@ -47,6 +48,7 @@ def connect() -> None:
             raise EnvironmentProblem(
                 f"no Ray cluster can be reached ({reason}): run `ray start --head`, or name one in RAY_ADDRESS"
             ) from error
+        watch()
         # Ray prints the last 20 lines of the log of a node that is lost; it is our errors that tell of it.
         ray._private.worker._worker_logs_enabled = False
 
