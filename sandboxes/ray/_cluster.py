@@ -5,6 +5,8 @@ from __future__ import annotations
 import contextlib
 import importlib.util
 import logging
+import os
+import socket
 import threading
 from concurrent.futures import Future
 from pathlib import Path
@@ -17,6 +19,7 @@ from sandmle.sandboxes.ray._watcher import watch
 
 __all__ = ["connect", "dismiss", "hire", "refuse_impossible", "require_ray", "room"]
 
+_KNOCK_S = 10.0
 _connecting = threading.Lock()
 
 
@@ -42,9 +45,10 @@ def connect() -> None:
         if ray.is_initialized():
             return
         try:
+            _knock(os.environ.get("RAY_ADDRESS", ""))
             ray.init(address="auto", log_to_driver=False, logging_level=logging.ERROR)
         except (OSError, RuntimeError, ValueError) as error:
-            reason = str(error).strip().partition("\n")[0]
+            reason = str(error).partition("\n")[0].partition(". ")[0]
             raise EnvironmentProblem(
                 f"no Ray cluster can be reached ({reason}): run `ray start --head`, or name one in RAY_ADDRESS"
             ) from error
@@ -104,6 +108,17 @@ def dismiss(actor: Any) -> None:  # noqa: ANN401 - an actor's handle
             ray.kill(actor)
 
     threading.Thread(target=kill, name="sandmle-dismissal", daemon=True).start()
+
+
+def _knock(address: str) -> None:
+    """Try whether anybody listens there, if it is a host and port: Ray itself would try for ten minutes.
+
+    Raises:
+        OSError: nobody does.
+    """
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    if host and port.isdecimal():
+        socket.create_connection((host, int(port)), timeout=_KNOCK_S).close()
 
 
 def _nodes() -> list[dict[str, float]]:

@@ -20,12 +20,14 @@ def two_nodes() -> Iterator[Cluster]:
         pytest.skip("needs pip install 'sandmle[ray]'")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        import ray
         from ray.cluster_utils import Cluster
 
         size = {"num_cpus": 1, "object_store_memory": 80 << 20}
         cluster = Cluster(initialize_head=True, head_node_args={**size, "include_dashboard": False})
         cluster.add_node(**size)
         yield cluster
+        ray.shutdown()
         cluster.shutdown()
 
 
