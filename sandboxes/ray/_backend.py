@@ -8,7 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.sandboxes._configuration import checked_variables
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._inputs import packed_inputs
@@ -62,8 +62,7 @@ class RayBackend:
             InfraError: no place could be started.
         """
         if self._found is None:
-            self._prepare(1)
-            place = self._places.ask(1).result()
+            place = self._places.ask(self._reserve(1)).result()
             self._places.give_back(place)
             found = self._places.first.capabilities
             if found.tier == "D" and self._allow_unisolated:
@@ -82,9 +81,9 @@ class RayBackend:
         """
         checked_variables(spec)
         archive = await asyncio.to_thread(_pack, spec)
-        await asyncio.to_thread(self._prepare, spec.limits.cpus)
+        cpus = await asyncio.to_thread(self._reserve, spec.limits.cpus)
         while True:
-            place = await self._places.take(spec.limits.cpus)
+            place = await self._places.take(cpus)
             fresh = place.fresh
             try:
                 return await self._settle(place, spec, archive)
@@ -107,9 +106,9 @@ class RayBackend:
         """Close the backend."""
         await self.aclose()
 
-    def _prepare(self, cpus: int) -> None:
+    def _reserve(self, cpus: int) -> int:
         _cluster.connect()
-        _cluster.refuse_impossible(cpus, self._gpus)
+        return _cluster.reservable(cpus, self._gpus)
 
     async def _settle(self, place: HiredPlace, spec: SandboxSpec, archive: bytes) -> RaySandbox:
         """Make the first sandbox of a family in an empty place."""
@@ -129,7 +128,8 @@ class RayBackend:
         self._places.dismiss(place)
         for cpus in self._places.awaited:
             try:
-                await asyncio.to_thread(_cluster.refuse_impossible, cpus, self._gpus)
+                if await asyncio.to_thread(_cluster.reservable, cpus, self._gpus) < cpus:
+                    self._places.disappoint(cpus, InfraError(f"Ray lost the nodes that had {cpus} CPU"))
             except EnvironmentProblem as problem:
                 self._places.disappoint(cpus, problem)
 

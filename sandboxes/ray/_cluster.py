@@ -17,7 +17,7 @@ from sandmle.sandboxes.ray._calls import translate
 from sandmle.sandboxes.ray._place import Arrival, Place
 from sandmle.sandboxes.ray._watcher import watch
 
-__all__ = ["connect", "dismiss", "hire", "refuse_impossible", "require_ray", "room"]
+__all__ = ["connect", "dismiss", "hire", "require_ray", "reservable", "room"]
 
 _KNOCK_S = 10.0
 _connecting = threading.Lock()
@@ -63,17 +63,19 @@ def room(gpus: float) -> int:
     return sum(int(min(node.get(what, 0) / share for what, share in needed.items())) for node in _nodes())
 
 
-def refuse_impossible(cpus: int, gpus: float) -> None:
-    """Refuse to wait for what will never come.
+def reservable(cpus: int, gpus: float) -> int:
+    """How many of ``cpus`` cores a sandbox can reserve, beside its GPU: all of them, or those of the largest node.
 
     Raises:
-        EnvironmentProblem: no node has so much, whether or not it is in use.
+        EnvironmentProblem: no node has a core and the GPU, whether or not they are in use.
     """
     nodes = _nodes()
-    if not any(node.get("CPU", 0) >= cpus and node.get("GPU", 0) >= gpus for node in nodes):
-        asked = f"{cpus} CPU" + (f" and {gpus:g} GPU" if gpus else "")
+    largest = max((int(node.get("CPU", 0)) for node in nodes if node.get("GPU", 0) >= gpus), default=0)
+    if largest == 0:
+        asked = "1 CPU" + (f" and {gpus:g} GPU" if gpus else "")
         there = "; ".join(f"{node.get('CPU', 0):g} CPU, {node.get('GPU', 0):g} GPU" for node in nodes)
         raise EnvironmentProblem(f"no node of the Ray cluster has the {asked} that a sandbox needs (nodes: {there})")
+    return min(cpus, largest)
 
 
 def hire(cpus: int, gpus: float, python: Path | None, allow_unisolated: bool) -> tuple[Any, Future[Arrival]]:
