@@ -1,6 +1,7 @@
 """Sandboxes that run untrusted code behind one protocol."""
 
 from sandmle.sandboxes._local import LocalBackend
+from sandmle.sandboxes._named import SandboxName, open_backend
 from sandmle.sandboxes._protocol import (
     WORKSPACE,
     Capabilities,
@@ -18,6 +19,8 @@ __all__ = [
     "Sandbox",
     "SandboxBackend",
     "SandboxLimits",
+    "SandboxName",
     "SandboxSpec",
     "Snapshot",
+    "open_backend",
 ]

@@ -25,7 +25,7 @@ import sys
 import tempfile
 import threading
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
 from types import TracebackType
@@ -71,6 +71,7 @@ class LocalBackend:
         python: Path | None = None,
         gpus: tuple[str, ...] | None = None,
         ready: int = 0,
+        cores: Sequence[int] | None = None,
     ) -> None:
         """Set up; nothing runs before the first use.
 
@@ -80,6 +81,8 @@ class LocalBackend:
             python: the interpreter for the code, with its libraries; by default the one that runs us.
             gpus: the numbers of the GPUs to share out, one a sandbox; by default those of the setting ``gpus``.
             ready: how many sandboxes like the one that was created last are made in advance.
+            cores: the numbers of the cores for steps; by default all that this process may use, shared with its other
+                backends.
 
         Raises:
             BadInput: ``concurrency`` is below 1, ``ready`` below 0, or a GPU is no number.
@@ -100,6 +103,7 @@ class LocalBackend:
         self._zygotes: dict[str, Zygote] = {}
         self._slots: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Slots] = weakref.WeakKeyDictionary()
         self._ready = ready
+        self._cores = None if cores is None else Leases(cores)
         self._pools: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Pool] = weakref.WeakKeyDictionary()
 
     @property
@@ -203,7 +207,7 @@ class LocalBackend:
             return self._interpreter, zygote
 
     def _slot(self) -> Slots:
-        return self._slots.setdefault(asyncio.get_running_loop(), Slots(self._concurrency, _cores()))
+        return self._slots.setdefault(asyncio.get_running_loop(), Slots(self._concurrency, self._cores or _cores()))
 
     def _pool(self) -> Pool:
         return self._pools.setdefault(asyncio.get_running_loop(), Pool(self._ready))

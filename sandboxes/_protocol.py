@@ -83,12 +83,14 @@ class Capabilities(Record):
         fork: how a fork gets its parent's state: ``process`` forks the processes and lays the workspace over,
             ``machine`` copies a whole virtual machine, ``replay`` runs the parent's steps again (scripts: copies the
             workspace).
+        room: how many sandboxes it is worth having at a time; None where they share this machine's cores.
     """
 
     tier: IsolationTier
     detail: str
     stateful: bool = True
     fork: ForkKind = "replay"
+    room: Annotated[int, Field(gt=0)] | None = None
 
 
 class Snapshot(Protocol):

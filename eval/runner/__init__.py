@@ -13,7 +13,6 @@ from sandmle.eval.runner._evaluate import (
     RunLimits,
     RunStarted,
     RunStopped,
-    SandboxName,
     aevaluate,
 )
 from sandmle.eval.runner._prepare import Endpoint
@@ -30,7 +29,6 @@ __all__ = [
     "RunLimits",
     "RunStarted",
     "RunStopped",
-    "SandboxName",
     "aevaluate",
     "run_episode",
 ]

@@ -7,23 +7,22 @@ import os
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, get_args
 
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.eval.runner._episode import EpisodePlan, run_episode
 from sandmle.eval.runner._prepare import Endpoint, Policies, Prepared, may_run_unisolated, prepare, run_record
 from sandmle.eval.runs import EpisodeSummary, EvalSettings, Run, RunRecord, RunWriter, open_run, read_run
-from sandmle.sandboxes import LocalBackend, SandboxBackend
+from sandmle.sandboxes import Capabilities, SandboxBackend, SandboxName, open_backend
 from sandmle.settings import get_settings
 from sandmle.trajectory import EpisodeStatus, Price
 
-__all__ = ["EpisodeFinished", "RunEvent", "RunLimits", "RunStarted", "RunStopped", "SandboxName", "aevaluate"]
+__all__ = ["EpisodeFinished", "RunEvent", "RunLimits", "RunStarted", "RunStopped", "aevaluate"]
 
 _WAITING_PER_CORE = 4
 """Episodes a core where a language model is waited for; only as many steps as cores run at once."""
-_AT_E2B = 16
 
 
 @dataclass(frozen=True)
@@ -88,7 +87,6 @@ class RunLimits:
         return ""
 
 
-SandboxName = Literal["local", "e2b"]
 RunEvent = RunStarted | EpisodeFinished | RunStopped
 OnEvent = Callable[[RunEvent], None]
 
@@ -114,12 +112,14 @@ async def aevaluate(
         settings: what to run.
         out: new or empty, or the folder of the same run; ``repeats`` may have grown.
         on_event: called in the event loop for each event; must return quickly.
-        jobs: episodes at once; None: one a core, four a core where a language model is waited for, sixteen at E2B.
+        jobs: episodes at once; None: one a core, four a core where a language model is waited for, sixteen at E2B, and
+            as many as a Ray cluster holds.
         endpoint: of the language models; None for the settings'. Its key is never written anywhere.
         limits: where the run stops before all its episodes are finished; None for nowhere.
         prices: of the models' tokens, by name; they are shown and put into the run's record.
         allow_unisolated: run a language model's code even where this machine offers no isolation.
-        sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
+        sandbox: where code runs: ``local``, ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``), or ``ray`` (extra ``ray``,
+            cluster in ``RAY_ADDRESS``).
 
     Returns:
         The run as ``read_run`` reads it, finished unless it reached one of its limits.
@@ -134,44 +134,32 @@ async def aevaluate(
     folder, endpoint = Path(out), endpoint or Endpoint()
     prepared = await asyncio.to_thread(prepare, settings, endpoint)
     unisolated = may_run_unisolated(prepared, allow_unisolated=allow_unisolated)
-    backend = _backend(sandbox, unisolated)
-    record = await asyncio.to_thread(_record, prepared, endpoint, prices, backend, unisolated)
+    backend = open_backend(sandbox, allow_unisolated=unisolated, python=get_settings().python)
     emit = on_event or (lambda _: None)
-    with open_run(folder, record) as writer:
-        plans, done = prepared.plans(), writer.done
-        pairs = tuple((scaffold, model) for scaffold in settings.scaffolds for model in settings.models)
-        known = tuple(done[plan.id] for plan, _ in plans if plan.id in done)
-        emit(RunStarted(len(plans), known, pairs, writer.record.prices))
-        missing = deque((plan, model) for plan, model in plans if plan.id not in done)
-        workers = min(jobs or _auto_jobs(prepared.policies, sandbox), len(missing))
-        try:
+    async with aclosing(backend):
+        found = await asyncio.to_thread(lambda: backend.capabilities)
+        record = await asyncio.to_thread(_record, prepared, endpoint, prices, found, unisolated)
+        with open_run(folder, record) as writer:
+            plans, done = prepared.plans(), writer.done
+            pairs = tuple((scaffold, model) for scaffold in settings.scaffolds for model in settings.models)
+            known = tuple(done[plan.id] for plan, _ in plans if plan.id in done)
+            emit(RunStarted(len(plans), known, pairs, writer.record.prices))
+            missing = deque((plan, model) for plan, model in plans if plan.id not in done)
+            workers = min(jobs or found.room or _auto_jobs(prepared.policies), len(missing))
             await _work_off(missing, workers, limits or RunLimits(), prepared.policies, backend, writer, emit)
-        finally:
-            await backend.aclose()
     run = read_run(folder)
     _refuse_all_failed(run)
     return run
-
-
-def _backend(name: SandboxName, unisolated: bool) -> SandboxBackend:
-    if name == "local":
-        return LocalBackend(allow_unisolated=unisolated, python=get_settings().python)
-    if name == "e2b":
-        from sandmle.sandboxes.e2b import E2BBackend
-
-        return E2BBackend()
-    raise BadInput(f"sandbox {name!r}: unknown; it is one of {', '.join(get_args(SandboxName))}")
 
 
 def _record(
     prepared: Prepared,
     endpoint: Endpoint,
     prices: Mapping[str, Price] | None,
-    backend: SandboxBackend,
+    found: Capabilities,
     unisolated: bool,
 ) -> RunRecord:
     """The run's record, once it is certain that its code may run here."""
-    found = backend.capabilities
     if found.tier == "D" and not unisolated:
         raise EnvironmentProblem(
             f"this machine can't isolate the code of a language model ({found.detail}); use another machine, or accept"
@@ -180,9 +168,7 @@ def _record(
     return run_record(prepared, found.tier, endpoint, prices)
 
 
-def _auto_jobs(policies: Policies, sandbox: SandboxName) -> int:
-    if sandbox == "e2b":
-        return _AT_E2B
+def _auto_jobs(policies: Policies) -> int:
     cores = os.cpu_count() or 1
     return cores * _WAITING_PER_CORE if policies.shared else cores
 

@@ -6,6 +6,7 @@ A killed or cancelled run goes on where it was when it is started again, and end
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -23,6 +24,7 @@ from sandmle.graphs.synthesis.novelty import Fingerprint
 from sandmle.graphs.synthesis.state import Rejection, SynthesisState
 from sandmle.graphs.synthesis.traits import Traits
 from sandmle.graphs.synthesis.workshop import CommitOrder, Workshop
+from sandmle.sandboxes import SandboxBackend, SandboxName
 from sandmle.seeds import select_seeds
 from sandmle.task import Modality
 
@@ -35,35 +37,45 @@ TOLD = frozenset({"reached", "discoverable", "tokens", "money"})
 
 
 async def synthesize(
-    batch: Batch, n: int, *, jobs: int, on_progress: Callable[[Progress], None] = lambda _: None
+    batch: Batch,
+    n: int,
+    *,
+    jobs: int | None,
+    on_progress: Callable[[Progress], None] = lambda _: None,
+    sandbox: SandboxName = "local",
 ) -> AsyncIterator[SlotRecord]:
     """Settle slots 0 to n - 1 and yield their records in order, those of earlier runs included.
 
     Args:
         batch: the folder and its settings.
         n: slots.
-        jobs: steps that run at once in sandboxes.
+        jobs: steps that run at once in sandboxes; None: one a core, or as many as a Ray cluster holds.
         on_progress: called for every node that ends.
+        sandbox: where scripts run: ``local`` or ``ray``.
 
     Raises:
         BadInput: another process writes to the folder, or its batch has other settings.
-        EnvironmentProblem: the disk is full.
+        EnvironmentProblem: the disk is full, or there is no cluster.
     """
     order = CommitOrder()
-    workshop = Workshop.open(batch.context, jobs=jobs, order=order)
+    workshop = Workshop.open(batch.context, jobs=jobs, order=order, sandbox=sandbox)
     batch.context.equip(workshop)
-    await _try_seeds(batch, n, workshop.team.strategist)
-    with disk_errors(batch.out), folder_lock(batch.out):
-        batch.claim()
-        try:
+    async with aclosing(workshop.backend):
+        await _try_seeds(batch, n, workshop.team.strategist)
+        window = 2 * (jobs or await _steps_at_once(workshop.backend))
+        with disk_errors(batch.out), folder_lock(batch.out):
+            batch.claim()
             async with aiosqlite.connect(batch.out / ".sandmle" / "checkpoints.sqlite") as database:
                 saver = AsyncSqliteSaver(database, serde=JsonPlusSerializer(allowed_msgpack_modules=STATE_TYPES))
                 runner = _SlotRunner(batch, batch.slots(n), saver, order, on_progress)
-                async with aclosing(_in_order(runner, n, window=2 * jobs)) as records:
+                async with aclosing(_in_order(runner, n, window=window)) as records:
                     async for record in records:
                         yield record
-        finally:
-            await workshop.backend.aclose()
+
+
+async def _steps_at_once(backend: SandboxBackend) -> int:
+    found = await asyncio.to_thread(lambda: backend.capabilities)
+    return found.room or os.cpu_count() or 1
 
 
 async def _try_seeds(batch: Batch, n: int, strategist: DataStrategist) -> None:

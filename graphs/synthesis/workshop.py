@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Self
 from sandmle.agents.llm import ModelCalls, make_team
 from sandmle.agents.roles import Team
 from sandmle.graphs.synthesis.novelty import NoveltyIndex
-from sandmle.sandboxes import LocalBackend, SandboxBackend
+from sandmle.sandboxes import SandboxBackend, SandboxName, open_backend
 from sandmle.settings import get_settings
 
 if TYPE_CHECKING:
@@ -51,8 +51,15 @@ class Workshop:
     novelty: NoveltyIndex = field(default_factory=NoveltyIndex)
 
     @classmethod
-    def open(cls, context: SynthesisContext, *, jobs: int | None = None, order: CommitOrder | None = None) -> Self:
-        """The context's team with local sandboxes.
+    def open(
+        cls,
+        context: SynthesisContext,
+        *,
+        jobs: int | None = None,
+        order: CommitOrder | None = None,
+        sandbox: SandboxName = "local",
+    ) -> Self:
+        """The context's team with sandboxes.
 
         Scripts of ours may run without isolation; those of a language model may not, unless the settings say so.
         """
@@ -72,5 +79,6 @@ class Workshop:
             n_test=context.n_test,
         )
         ours = team.kind == "procedural"
-        backend = LocalBackend(concurrency=jobs, allow_unisolated=ours or get_settings().allow_unisolated)
+        unisolated = ours or get_settings().allow_unisolated
+        backend = open_backend(sandbox, concurrency=jobs, allow_unisolated=unisolated)
         return cls(team=team, backend=backend, order=order)

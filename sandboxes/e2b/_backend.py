@@ -13,13 +13,14 @@ from types import MappingProxyType, TracebackType
 from typing import Self
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.sandboxes._inputs import packed_inputs
 from sandmle.sandboxes._protocol import Capabilities, Image, SandboxSpec
 from sandmle.sandboxes.e2b._faults import Patience
 from sandmle.sandboxes.e2b._guest import PRIVATE, PROGRAM, UPLOADS
 from sandmle.sandboxes.e2b._machine import Machine
 from sandmle.sandboxes.e2b._sandbox import E2BSandbox
 from sandmle.sandboxes.e2b._service import Service
-from sandmle.sandboxes.e2b._upload import configuration, packed_inputs, packed_program
+from sandmle.sandboxes.e2b._upload import configuration, packed_program
 
 __all__ = ["E2BBackend"]
 
@@ -73,7 +74,7 @@ class E2BBackend:
     def capabilities(self) -> Capabilities:
         """What E2B offers; ``sandmle doctor --sandbox e2b`` puts it to the test."""
         detail = "a virtual machine at E2B without internet, and in it an unprivileged user"
-        return Capabilities(tier="vm", detail=detail, stateful=True, fork="machine")
+        return Capabilities(tier="vm", detail=detail, stateful=True, fork="machine", room=self._concurrency)
 
     async def create(self, spec: SandboxSpec) -> E2BSandbox:
         """Make a sandbox.

@@ -1,18 +1,17 @@
-"""What a new machine is given: our program, the inputs, and its configuration."""
+"""What a new machine is given beside its inputs: our program and its configuration."""
 
 from __future__ import annotations
 
 import io
 import tarfile
-import tempfile
-from contextlib import ExitStack
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 from sandmle.sandboxes._configuration import checked_inputs, checked_variables
+from sandmle.sandboxes._inputs import owned_by_root
 from sandmle.sandboxes._protocol import WORKSPACE, SandboxSpec
 
-__all__ = ["configuration", "packed_inputs", "packed_program"]
+__all__ = ["configuration", "packed_program"]
 
 _HERE = Path(__file__).resolve().parent
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS", "LOKY_MAX_CPU_COUNT")
@@ -50,34 +49,5 @@ def packed_program() -> bytes:
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
         for folder, name in ((_HERE.parent / "_guest", "sandboxes/_guest"), (_HERE / "_guest", "sandboxes/e2b/_guest")):
             for module in sorted(folder.glob("*.py")):
-                tar.add(module, f"{name}/{module.name}", filter=_of_root)
+                tar.add(module, f"{name}/{module.name}", filter=owned_by_root)
     return buffer.getvalue()
-
-
-def packed_inputs(spec: SandboxSpec) -> IO[bytes]:
-    """The inputs as a tar in a temporary file, which is gone when closed; its ``name`` is its path.
-
-    Links are packed as links, so that nothing outside an input goes with it; what is neither file, folder nor link is
-    left out.
-
-    Raises:
-        BadInput: an input can't be used.
-    """
-    with ExitStack() as stack:
-        file = stack.enter_context(tempfile.NamedTemporaryFile(prefix="sandmle-inputs-"))
-        with tarfile.open(fileobj=file, mode="w") as tar:
-            for host, target in checked_inputs(spec):
-                tar.add(host, target, filter=_of_root)
-        file.flush()
-        stack.pop_all()
-        return file
-
-
-def _of_root(member: tarfile.TarInfo) -> tarfile.TarInfo | None:
-    """The member as a thing of root's that all may read and nobody else may change."""
-    if not (member.isfile() or member.isdir() or member.issym() or member.islnk()):
-        return None
-    member.uid = member.gid = 0
-    member.uname = member.gname = "root"
-    member.mode = 0o755 if member.isdir() or member.mode & 0o111 else 0o644
-    return member

@@ -9,7 +9,6 @@ The sync forms work inside a running event loop (Jupyter) too: they then run in 
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
@@ -26,8 +25,9 @@ from sandmle.trajectory import Price, Protocol
 
 if TYPE_CHECKING:
     from sandmle.eval.report import Report
-    from sandmle.eval.runner import RunEvent, SandboxName
+    from sandmle.eval.runner import RunEvent
     from sandmle.graphs.synthesis import Batch, Progress, SlotRecord, Strictness
+    from sandmle.sandboxes import SandboxName
 
 __all__ = ["aevaluate", "agenerate_tasks", "evaluate", "generate_tasks", "grade"]
 
@@ -46,6 +46,7 @@ def agenerate_tasks(
     strictness: Strictness = "standard",
     replies: Path | str | None = None,
     offline: bool = False,
+    sandbox: SandboxName = "local",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> AsyncGenerator[Task, None]:
     """Make tasks from seeds and yield each when it is published, in order; an interrupted batch goes on.
@@ -55,7 +56,7 @@ def agenerate_tasks(
         n: slots of the batch, >= 1; each gives a task unless all its draws are rejected.
         out: folder that gets the tasks.
         seed: seed of the batch, >= 0; with equal settings it fixes every byte.
-        jobs: sandbox steps at once, >= 1; by default one per core.
+        jobs: sandbox steps at once, >= 1; by default one per core, or as many as a Ray cluster holds.
         n_train: training rows of a task, 50 to 1,000.
         n_test: hidden test rows of a task, 500 to 20,000; None for what suits its kind (2,000 for tables).
         mix: modalities: ``seed``, ``paper``, ``even``, or weights such as ``image=2,tabular=1``.
@@ -64,6 +65,7 @@ def agenerate_tasks(
         strictness: ``discoverable`` drops tasks whose rule the search does not find; ``standard`` flags them.
         replies: folder of the remembered replies of language models; None for one inside ``out``.
         offline: use remembered replies only; one that is missing is an EnvironmentProblem.
+        sandbox: where scripts run: ``local``, or ``ray`` (extra ``ray``, cluster in ``RAY_ADDRESS``).
         on_progress: called for every node of the graph that ends.
 
     Raises:
@@ -87,15 +89,16 @@ def agenerate_tasks(
         replies=Path(replies) if replies else None,
         offline=offline,
     )
-    return _published(batch, n, jobs or os.cpu_count() or 1, on_progress or (lambda _: None))
+    return _published(batch, n, jobs, sandbox, on_progress or (lambda _: None))
 
 
 async def _published(
-    batch: Batch, n: int, jobs: int, on_progress: Callable[[Progress], None]
+    batch: Batch, n: int, jobs: int | None, sandbox: SandboxName, on_progress: Callable[[Progress], None]
 ) -> AsyncGenerator[Task, None]:
     from sandmle.graphs.synthesis import synthesize
 
-    records = cast("AsyncGenerator[SlotRecord, None]", synthesize(batch, n, jobs=jobs, on_progress=on_progress))
+    made = synthesize(batch, n, jobs=jobs, on_progress=on_progress, sandbox=sandbox)
+    records = cast("AsyncGenerator[SlotRecord, None]", made)
     async with aclosing(records):
         async for record in records:
             if record.task_id is not None:
@@ -116,6 +119,7 @@ def generate_tasks(
     strictness: Strictness = "standard",
     replies: Path | str | None = None,
     offline: bool = False,
+    sandbox: SandboxName = "local",
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Iterator[Task]:
     """``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed."""
@@ -133,6 +137,7 @@ def generate_tasks(
             strictness=strictness,
             replies=replies,
             offline=offline,
+            sandbox=sandbox,
             on_progress=on_progress,
         )
     )
@@ -192,7 +197,8 @@ async def aevaluate(
         tokens_per_minute: the same for tokens of prompts and replies.
         prices: money for a million tokens of prompts and of replies, by model.
         allow_unisolated: run a language model's code where nothing shuts it in.
-        sandbox: where code runs: ``local``, or ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``).
+        sandbox: where code runs: ``local``, ``e2b`` (extra ``e2b``, key in ``E2B_API_KEY``), or ``ray`` (extra ``ray``,
+            cluster in ``RAY_ADDRESS``).
         on_event: called in the event loop for each event of the run; must return quickly.
 
     Raises:

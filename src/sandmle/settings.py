@@ -65,6 +65,10 @@ class Settings(BaseSettings):
         default=(), description="Numbers of the GPUs that sandboxes share, one a sandbox; separated by commas."
     )
 
+    ray_gpus: float = Field(
+        default=0, ge=0, le=1, description="GPUs of each sandbox in a Ray cluster: none, one, or a share of one."
+    )
+
     @field_validator("gpus", mode="before")
     @classmethod
     def split_commas(cls, value: object) -> object:

@@ -35,7 +35,7 @@ class Line(NamedTuple):
 
 def doctor_command(
     sandbox: Annotated[
-        Literal["local", "e2b"] | None,
+        Literal["local", "e2b", "ray"] | None,
         typer.Option("--sandbox", help="Put these sandboxes to the test instead: does all that code relies on hold?"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,

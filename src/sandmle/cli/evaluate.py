@@ -13,7 +13,7 @@ from sandmle.cli.synthesize import parse_jobs
 from sandmle.errors import BadInput
 
 if TYPE_CHECKING:
-    from sandmle.eval.runner import SandboxName
+    from sandmle.sandboxes import SandboxName
     from sandmle.trajectory import Protocol
 
 __all__ = ["eval_command"]
@@ -84,7 +84,15 @@ def eval_command(
             help="Money for a million tokens of prompts and of replies, to show the cost; may be repeated.",
         ),
     ] = [],  # noqa: B006 - typer copies it
-    sandbox: Annotated[str, typer.Option("--sandbox", help="Where code runs: local, or e2b (extra e2b).")] = "local",
+    sandbox: Annotated[
+        str,
+        typer.Option(
+            "--sandbox",
+            "--executor",
+            metavar="NAME",
+            help="Where code runs: local, e2b (extra e2b) or ray (extra ray).",
+        ),
+    ] = "local",
     allow_unisolated: Annotated[
         bool,
         typer.Option("--allow-unisolated", help="Run a language model's code even where nothing shuts it in."),

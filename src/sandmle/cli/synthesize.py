@@ -13,6 +13,7 @@ from sandmle.cli._words import spell_cost
 
 if TYPE_CHECKING:
     from sandmle.graphs.synthesis import Batch, Progress, SlotRecord
+    from sandmle.sandboxes import SandboxName
 
 __all__ = ["make_tasks", "parse_jobs", "synthesize_command"]
 
@@ -63,11 +64,15 @@ def synthesize_command(
     offline: Annotated[
         bool, typer.Option("--offline", help="Use remembered replies only; send no request to a model.")
     ] = False,
+    sandbox: Annotated[
+        Literal["local", "ray"],
+        typer.Option("--sandbox", "--executor", help="Where scripts run: here, or in a Ray cluster (extra ray)."),
+    ] = "local",
 ) -> None:
     """Make verified tasks. The same command goes on with an interrupted batch; equal settings give equal bytes."""
     from sandmle.graphs.synthesis import Batch
 
-    at_once = parse_jobs(jobs)
+    at_once = None if jobs == "auto" else parse_jobs(jobs)
     chosen = seeds or (DEFAULT_SEEDS if mix == "seed" else f"{DEFAULT_SEEDS},paper")
     batch = Batch.open(
         out,
@@ -83,7 +88,7 @@ def synthesize_command(
         offline=offline,
     )
     try:
-        records = make_tasks(batch, n, at_once)
+        records = make_tasks(batch, n, at_once, sandbox)
     except KeyboardInterrupt:
         typer.echo(f"stopped; finished tasks are in {out}: the same command goes on from there", err=True)
         raise typer.Exit(130) from None
@@ -111,13 +116,14 @@ def parse_jobs(text: str) -> int:
     return int(text)
 
 
-def make_tasks(batch: Batch, n: int, jobs: int) -> list[SlotRecord]:
+def make_tasks(batch: Batch, n: int, jobs: int | None, sandbox: SandboxName = "local") -> list[SlotRecord]:
     """Settle ``n`` slots with live progress on standard error."""
     from sandmle.cli._synthesis_progress import synthesis_progress
     from sandmle.graphs.synthesis import synthesize
 
     async def settle(on_progress: Callable[[Progress], None]) -> list[SlotRecord]:
-        return [record async for record in synthesize(batch, n, jobs=jobs, on_progress=on_progress)]
+        records = synthesize(batch, n, jobs=jobs, on_progress=on_progress, sandbox=sandbox)
+        return [record async for record in records]
 
     with synthesis_progress(n) as on_progress:
         return asyncio.run(settle(on_progress))
