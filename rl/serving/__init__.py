@@ -10,9 +10,19 @@ from typing import Literal
 
 from sandmle.rl.serving._identity import served_name
 from sandmle.rl.serving._process import Server, serving
-from sandmle.rl.serving._vllm import VllmSettings, require_vllm, vllm_command
+from sandmle.rl.serving._vllm import DEVELOPER_MODE, VllmSettings, reload_weights, require_vllm, vllm_command
 
-__all__ = ["Engine", "Server", "VllmSettings", "require_vllm", "served_name", "serving", "vllm_command"]
+__all__ = [
+    "DEVELOPER_MODE",
+    "Engine",
+    "Server",
+    "VllmSettings",
+    "reload_weights",
+    "require_vllm",
+    "served_name",
+    "serving",
+    "vllm_command",
+]
 
 Engine = Literal["embedded", "vllm"]
 """What computes replies: our own engine (extra ``train``) or vLLM (extra ``vllm``)."""

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from sandmle.errors import EnvironmentProblem
 
-__all__ = ["Server", "serving"]
+__all__ = ["DIRECT", "Server", "serving"]
 
 _KEEPER = Path(__file__).with_name("_keeper.py")
 _START_S = 1_800.0
@@ -22,7 +22,8 @@ _START_S = 1_800.0
 _FIRST_S, _LONGEST_S = 0.05, 2.0
 _LINES, _TAIL = 15, 16_384
 _STANDARD_ERROR = 2
-_DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+DIRECT = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+"""Opens addresses of this machine, past any proxy."""
 
 _T = TypeVar("_T")
 
@@ -142,7 +143,7 @@ class _Log:
 
 def _healthy(url: str) -> bool:
     try:
-        with _DIRECT.open(f"{url}/health", timeout=5) as answer:
+        with DIRECT.open(f"{url}/health", timeout=5) as answer:
             return bool(answer.status == 200)
     except OSError:
         return False

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from urllib.request import Request
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.rl.serving._process import DIRECT
 
-__all__ = ["VllmSettings", "require_vllm", "vllm_command"]
+__all__ = ["DEVELOPER_MODE", "VllmSettings", "reload_weights", "require_vllm", "vllm_command"]
+
+DEVELOPER_MODE = {"VLLM_SERVER_DEV_MODE": "1"}
+"""The environment in which vLLM takes orders such as ``reload_weights``; only for a loopback address."""
+_ORDER_S = 600.0
 
 
 @dataclass(frozen=True)
@@ -76,3 +84,27 @@ def vllm_command(model: str, settings: VllmSettings, *, name: str, host: str, po
     cache = "--enable-prefix-caching" if settings.prefix_cache else "--no-enable-prefix-caching"
     plain = [word for pair in flags.items() for word in pair]
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *plain, cache, *settings.more]
+
+
+async def reload_weights(url: str) -> None:
+    """Have a vLLM server in developer mode read the weights in its model's folder again, and forget cached prefixes.
+
+    What was cached was computed with the old weights, and vLLM keeps it when it reads new ones.
+
+    Args:
+        url: without ``/v1``.
+
+    Raises:
+        EnvironmentProblem: it did not do so.
+    """
+    await asyncio.to_thread(_order, f"{url}/collective_rpc", {"method": "reload_weights"})
+    await asyncio.to_thread(_order, f"{url}/reset_prefix_cache", {})
+
+
+def _order(url: str, body: dict[str, str]) -> None:
+    request = Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"}, method="POST")
+    try:
+        with DIRECT.open(request, timeout=_ORDER_S):
+            pass
+    except OSError as error:
+        raise EnvironmentProblem(f"{url}: {error}; was vLLM started with VLLM_SERVER_DEV_MODE=1?") from error
