@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from sandmle.errors import EnvironmentProblem
 from sandmle.rl.batches import make_examples
 from sandmle.rl.checkpoints import PolicyWeights, TrainerState, prune_checkpoints, save
 from sandmle.rl.engine.local import LocalEngine
@@ -76,6 +77,7 @@ class Reinforcement:
 
     async def _update(self, taken: Taken, rolled: int, waited: float) -> Metrics:
         started = time.monotonic()
+        _refuse_all_masked(taken, self.state.updates + 1)
         estimator, number = self.settings.make_estimator(), self.state.updates + 1
         examples = [each for group in taken.groups for each in make_examples(group, estimator)]
         learnt: Metrics = {}
@@ -106,6 +108,17 @@ def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, set
     save(policy, folder / f"step-{number:06d}", state, learner.state())
     if settings.keep_checkpoints is not None:
         prune_checkpoints(folder, settings.keep_checkpoints)
+
+
+def _refuse_all_masked(taken: Taken, number: int) -> None:
+    """Stop where no rollout came through: updates without any would go on to the end and teach nothing."""
+    masked = taken.tally.masked
+    if masked and not taken.tally.counted:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in masked.most_common())
+        raise EnvironmentProblem(
+            f"update {number}: every rollout failed for a reason of infrastructure ({reasons}; `sandmle -v` tells"
+            " more); mend it and run the same command again"
+        )
 
 
 def _tallied(taken: Taken) -> Metrics:
