@@ -48,13 +48,11 @@ from sandmle.seeds import get_seed, materialize
 from sandmle.task import Task, load_tasks
 
 READING = "digest"
-LEARNING_S = 180.0
-"""Imitation that has not got there by then goes on to rewards all the same, and says so."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How large everything is."""
+    """How large everything is. Imitation that is not there after ``learning_s`` goes on to rewards all the same."""
 
     shape: TinyModel
     device: str
@@ -66,6 +64,7 @@ class Plan:
     probe: int
     batch: int
     group: int
+    learning_s: float = 180.0
     updates: int = 3
 
 
@@ -87,11 +86,12 @@ SMALL = replace(
     device="cpu",
     seeds=("iris", "wine"),
     demonstrations=24,
-    vocabulary=1_024,
-    epochs=20,
+    vocabulary=2_048,
+    epochs=8,
     rate=5e-3,
     probe=2,
     batch=2,
+    learning_s=60.0,
 )
 
 
@@ -188,7 +188,7 @@ class Run:
         shutil.rmtree(self.out / "random")
         rows = rows_of(episodes, policy.renderer, SftSettings(max_tokens=2_048)).rows
         size = sum(each.numel() for each in policy.model.parameters())
-        print(f"{size / 1e6:.0f} M parameters, {len(tokenizer)} ids, {len(rows)} rows to imitate")
+        print(f"{size / 1e6:.1f} M parameters, {len(tokenizer)} ids, {len(rows)} rows to imitate")
         self.found["parameters"] = size
         return policy, rows
 
@@ -206,7 +206,7 @@ class Run:
         learner = Learner(policy, optimizer)
         settings = SftSettings(epochs=self.plan.epochs, optimizer=optimizer)
         started, rounds, enough = time.monotonic(), 0, False
-        while not enough and time.monotonic() - started < LEARNING_S:
+        while not enough and time.monotonic() - started < self.plan.learning_s:
             with self.meter.phase("imitation") as record:
                 for step in imitate(learner, rows, settings, seed=rounds):
                     record["tokens"] = record.get("tokens", 0.0) + step["tokens"]
@@ -277,6 +277,8 @@ def main() -> None:
     plan, started = SMALL if given.rehearse else FULL, time.monotonic()
     if plan.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("PyTorch sees no GPU here; --rehearse runs on a CPU")
+    if plan.device == "cpu":
+        torch.set_num_threads(1)
     with tempfile.TemporaryDirectory(prefix="sandmle-h200-") as scratch:
         run = Run(plan, Path(scratch))
         run.go()

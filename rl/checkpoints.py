@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = [
+    "READING",
     "PolicyWeights",
     "TinyModel",
     "TrainerState",

@@ -12,6 +12,7 @@ from pathlib import Path
 from urllib.request import Request
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.rl.checkpoints import READING
 from sandmle.rl.serving._process import DIRECT
 
 __all__ = ["DEVELOPER_MODE", "VllmSettings", "reload_weights", "require_vllm", "vllm_command"]
@@ -62,8 +63,9 @@ def vllm_command(model: str, settings: VllmSettings, *, name: str, host: str, po
     the temperature that it names. ``return_token_ids`` needs no flag; requests ask for it.
 
     Raises:
-        BadInput: the chat template is no file.
+        BadInput: the chat template is no file, or the policy was trained on digests of messages.
     """
+    _refuse_digests(Path(model))
     flags = {
         "--model": model,
         "--served-model-name": name,
@@ -84,6 +86,15 @@ def vllm_command(model: str, settings: VllmSettings, *, name: str, host: str, po
     cache = "--enable-prefix-caching" if settings.prefix_cache else "--no-enable-prefix-caching"
     plain = [word for pair in flags.items() for word in pair]
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *plain, cache, *settings.more]
+
+
+def _refuse_digests(folder: Path) -> None:
+    kept = folder / READING
+    reading = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else "whole"
+    if reading != "whole":
+        raise BadInput(
+            f"{folder}: its policy reads a {reading} of messages, and vLLM shows whole ones; serve it embedded"
+        )
 
 
 async def reload_weights(url: str) -> None:

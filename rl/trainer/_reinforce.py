@@ -6,10 +6,13 @@ beyond the checkpoint that a resumed run starts from is cut off first, and made 
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from sandmle.errors import EnvironmentProblem
 from sandmle.rl.batches import make_examples
@@ -24,6 +27,8 @@ from sandmle.rl.trainer._settings import GrpoSettings
 from sandmle.rl.trainer._tokens import write_rows
 
 __all__ = ["Reinforcement", "checkpoint"]
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -85,10 +90,10 @@ class Reinforcement:
         if any(example.row.mask.any() for example in examples):
             rate = scaled_rate(self.settings.optimizer, number - 1, self.settings.updates)
             async with self.engine.updating():
-                learnt = self.learner.improve(examples, self.settings.loss, rate=rate)
+                learnt = await self._aside(partial(self.learner.improve, examples, self.settings.loss, rate=rate))
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
-        checkpoint(self.policy, self.learner, self.state, self.settings, self.out)
+        await self._aside(partial(checkpoint, self.policy, self.learner, self.state, self.settings, self.out))
         return {
             "update": number,
             **_tallied(taken),
@@ -98,6 +103,10 @@ class Reinforcement:
             "rollout_s": waited,
             "update_s": time.monotonic() - started,
         }
+
+    async def _aside(self, work: Callable[[], _T]) -> _T:
+        """What ``work`` gives; where groups run ahead it is done in a thread, so that no sandbox's time runs out."""
+        return await asyncio.to_thread(work) if self.settings.groups.max_staleness else work()
 
 
 def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, settings: GrpoSettings, out: Path) -> None:

@@ -46,6 +46,15 @@ def test_a_chat_template_that_is_not_there_is_told_before_anything_starts(tmp_pa
         flags(chat_template=tmp_path / "nowhere")
 
 
+def test_a_policy_that_reads_digests_is_refused_for_vllm_shows_whole_messages(tmp_path):
+    kept = tmp_path / "reading.json"
+    kept.write_text('"whole"')
+    assert vllm_command(str(tmp_path), VllmSettings(), name="p", host="127.0.0.1", port=1)
+    kept.write_text('"digest"')
+    with pytest.raises(BadInput, match="reads a digest of messages"):
+        vllm_command(str(tmp_path), VllmSettings(), name="p", host="127.0.0.1", port=1)
+
+
 def test_a_checkpoint_is_named_by_its_weights(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()

@@ -16,6 +16,7 @@ from sandmle.files import SCRATCH
 from sandmle.rl.checkpoints import TinyModel, load_policy
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.exports import Selection, export_episodes, selected_episodes
+from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.rl.splits import bare_traits, split_tasks
 from sandmle.rl.statistics import TokenStatistics
@@ -144,6 +145,15 @@ def test_an_engine_that_never_answers_stops_the_training_with_one_line(inputs, t
     with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed .*\(infra_error 4;"):
         train(settings(inputs, 2), tmp_path)
     assert not (tmp_path / "checkpoints").exists()
+
+
+def test_groups_may_run_ahead_of_the_updates(inputs, tmp_path):
+    given = settings(inputs, 2)
+    groups = GroupSettings(flat="keep", refills=0, max_staleness=1)
+    ahead = given.grpo.model_copy(update={"batching": "continuous", "groups": groups})
+    train(given.model_copy(update={"grpo": ahead}), tmp_path)
+    assert [(line["update"], line["groups"]) for line in lines(tmp_path)] == [(1, 2), (2, 2)]
+    assert load_policy(tmp_path / "policy").renderer.stop > 0
 
 
 def test_sampler_and_trainer_agree(unbroken):
