@@ -82,12 +82,12 @@ FULL = Plan(
 )
 SMALL = replace(
     FULL,
-    shape=TinyModel(hidden=96, layers=2, heads=4, kv_heads=2, head_dim=32, feed_forward=192, context=4_096),
+    shape=TinyModel(hidden=64, layers=2, heads=2, kv_heads=1, head_dim=32, feed_forward=128, context=4_096),
     device="cpu",
     seeds=("iris", "wine"),
-    demonstrations=24,
+    demonstrations=12,
     vocabulary=2_048,
-    epochs=8,
+    epochs=10,
     rate=5e-3,
     probe=2,
     batch=2,
