@@ -91,7 +91,7 @@ SMALL = replace(
     rate=5e-3,
     probe=2,
     batch=2,
-    learning_s=60.0,
+    learning_s=600.0,
 )
 
 
@@ -202,7 +202,7 @@ class Run:
 
     async def imitate(self, policy: PolicyWeights, rows: Sequence[Row], player: Player) -> None:
         """A few epochs at a time, until rewards vary within groups."""
-        optimizer = OptimizerSettings(learning_rate=self.plan.rate, warmup=0.1, micro_batch_tokens=32_768)
+        optimizer = OptimizerSettings(learning_rate=self.plan.rate, warmup=0.1, micro_batch_tokens=16_384)
         learner = Learner(policy, optimizer)
         settings = SftSettings(epochs=self.plan.epochs, optimizer=optimizer)
         started, rounds, enough = time.monotonic(), 0, False
@@ -226,7 +226,7 @@ class Run:
 
     async def reinforce(self, policy: PolicyWeights, engine: LocalEngine, player: Player) -> None:
         """The updates, by the trainer's own loop."""
-        optimizer = OptimizerSettings(learning_rate=1e-5, micro_batch_tokens=32_768)
+        optimizer = OptimizerSettings(learning_rate=1e-5, micro_batch_tokens=16_384)
         settings = GrpoSettings(
             updates=self.plan.updates,
             batch=self.plan.batch,
@@ -242,7 +242,7 @@ class Run:
             async for metrics in run.updates():
                 record["tokens"] = record.get("tokens", 0.0) + metrics["sampled"]
                 updates.append(metrics)
-                print("update " + ", ".join(f"{name} {value:.4g}" for name, value in metrics.items()))
+                print(", ".join(f"{name} {value:.4g}" for name, value in metrics.items()))
         self.found["updates"] = updates
 
 
