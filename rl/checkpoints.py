@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = [
+    "READING",
     "PolicyWeights",
     "TinyModel",
     "TrainerState",
@@ -50,6 +51,7 @@ class TinyModel(Record):
 
     Attributes:
         hidden: width; a multiple of ``heads``.
+        head_dim: width of one head; None for ``hidden / heads``.
         context: most positions.
     """
 
@@ -57,6 +59,7 @@ class TinyModel(Record):
     layers: int = 4
     heads: int = 5
     kv_heads: int = 5
+    head_dim: int | None = None
     feed_forward: int = 480
     context: int = 4_096
 
@@ -91,7 +94,7 @@ def new_policy(shape: TinyModel, tokenizer: FastTokenizer, seed: int, reading: R
         num_hidden_layers=shape.layers,
         num_attention_heads=shape.heads,
         num_key_value_heads=shape.kv_heads,
-        head_dim=shape.hidden // shape.heads,
+        head_dim=shape.head_dim or shape.hidden // shape.heads,
         intermediate_size=shape.feed_forward,
         max_position_embeddings=shape.context,
         tie_word_embeddings=False,

@@ -192,7 +192,11 @@ def gather_groups(rollouts: Iterable[Rollout]) -> tuple[Group, ...]:
 
 
 async def run_group(
-    task_id: str, rollouts: Sequence[Coroutine[Any, Any, Rollout]], *, deadline_s: float | None
+    task_id: str,
+    rollouts: Sequence[Coroutine[Any, Any, Rollout]],
+    *,
+    deadline_s: float | None,
+    give_up_s: float | None = None,
 ) -> Group:
     """Run the rollouts of one task at once; stragglers are cancelled.
 
@@ -201,6 +205,7 @@ async def run_group(
         rollouts: one coroutine each; cancelling it must close its sandbox.
         deadline_s: seconds after which the group goes on with what has arrived, as soon as two rollouts count; None
             waits for all.
+        give_up_s: seconds after which it goes on even if fewer count, so that nothing that hangs can stall an update.
 
     Returns:
         The group, its rollouts in the order of ``rollouts`` whatever order they arrived in.
@@ -211,7 +216,7 @@ async def run_group(
     """
     tasks = [asyncio.ensure_future(rollout) for rollout in rollouts]
     try:
-        await _wait_for_enough(tasks, deadline_s)
+        await _wait_for_enough(tasks, deadline_s, give_up_s)
         arrived = tuple(task.result() for task in tasks if task.done())
     finally:
         for task in tasks:
@@ -220,15 +225,25 @@ async def run_group(
     return Group(task_id, arrived, asked=len(tasks))
 
 
-async def _wait_for_enough(tasks: Sequence[asyncio.Task[Rollout]], deadline_s: float | None) -> None:
-    """Until all are done, or the deadline has passed and enough count; raises what a task raised at once."""
+async def _wait_for_enough(
+    tasks: Sequence[asyncio.Task[Rollout]], deadline_s: float | None, give_up_s: float | None
+) -> None:
+    """Until all are done, or the deadline has passed and enough count, or it is time to give up.
+
+    Raises what a task raised at once.
+    """
     loop = asyncio.get_running_loop()
-    end = None if deadline_s is None else loop.time() + deadline_s
-    pending = set(tasks)
+    started, pending = loop.time(), set(tasks)
     while pending:
-        left = None if end is None else max(end - loop.time(), 0.0)
-        if left == 0.0 and sum(task.done() and task.result().counted for task in tasks) >= _BASELINE:
+        passed = loop.time() - started
+        needed = len(tasks) if deadline_s is None or passed < deadline_s else _BASELINE
+        if give_up_s is not None and passed >= give_up_s:
+            needed = 0
+        if sum(task.done() and task.result().counted for task in tasks) >= needed:
             return
-        done, pending = await asyncio.wait(pending, timeout=left or None, return_when=asyncio.FIRST_COMPLETED)
+        ahead = [end - passed for end in (deadline_s, give_up_s) if end is not None and end > passed]
+        done, pending = await asyncio.wait(
+            pending, timeout=min(ahead, default=None), return_when=asyncio.FIRST_COMPLETED
+        )
         for task in done:
             task.result()

@@ -42,6 +42,7 @@ class RolloutSettings(Record):
         sampling: of one reply.
         group: episodes of one task.
         deadline_s: seconds after which a group goes on without its stragglers; None waits for all.
+        give_up_s: seconds after which it does so even if fewer than two count; None waits, as long as limits let it.
         permute_rewards: a control: deal a group's rewards out anew among its rollouts.
     """
 
@@ -54,6 +55,7 @@ class RolloutSettings(Record):
     sampling: SamplingSettings = SamplingSettings()
     group: Annotated[int, Field(ge=1)] = 4
     deadline_s: Annotated[float, Field(gt=0)] | None = None
+    give_up_s: Annotated[float, Field(gt=0)] | None = None
     permute_rewards: bool = False
 
 
@@ -81,7 +83,8 @@ class Player:
         """The group of an index: episodes of the task that is its turn."""
         task = self.tasks[task_order(len(self.tasks), index, self.seed)]
         episodes = [self.rollout(task, index, repeat) for repeat in range(self.settings.group)]
-        group = await run_group(task.id, episodes, deadline_s=self.settings.deadline_s)
+        settings = self.settings
+        group = await run_group(task.id, episodes, deadline_s=settings.deadline_s, give_up_s=settings.give_up_s)
         return permuted(group, np.random.default_rng([self.seed, index])) if self.settings.permute_rewards else group
 
     async def rollout(self, task: Task, index: int, repeat: int) -> Rollout:

@@ -39,12 +39,14 @@ class Endpoint:
         api_key: its key; None for the settings'.
         requests_per_minute: of all episodes together; None for no limit of our own.
         tokens_per_minute: prompts and replies of all episodes together; None for no limit of our own.
+        called: what the run's record says in place of the address, where that is another one each time.
     """
 
     base_url: str | None = field(default=None, repr=False)
     api_key: str | None = field(default=None, repr=False)
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    called: str | None = None
 
 
 @dataclass(frozen=True)
@@ -179,6 +181,7 @@ def run_record(
         BadInput: a price of a model that the run does not have, or a task's calibration can't be read.
     """
     address = endpoint.base_url or get_settings().base_url
+    called = endpoint.called or (_redacted(address) if address else None)
     strangers = sorted(set(prices or ()) - set(prepared.settings.models))
     if strangers:
         raise BadInput(f"a price of {strangers[0]!r}, but the run's models are {', '.join(prepared.settings.models)}")
@@ -187,7 +190,7 @@ def run_record(
         tasks={task.id: task.manifest.content_hash for task in prepared.tasks},
         versions={"python": platform.python_version(), **{name: version(name) for name in _LIBRARIES}},
         isolation=tier,
-        endpoint=_redacted(address) if address and prepared.policies.shared else None,
+        endpoint=called if prepared.policies.shared else None,
         scales={task.id: scale for task in prepared.tasks if (scale := _scale(task)) is not None},
         ranked=tuple(task.id for task in prepared.tasks if (boards := read_boards(task)) and boards.known),
         prices=dict(prices or {}),

@@ -79,16 +79,24 @@ class Decoder:
         present = present.to(self._model.device)
         logits = self._forward(ids.to(self._model.device), present, cache)
         self._join(list(wanted), cache, present)
-        _sample(logits, wanted)
+        sampler = _Sampler(wanted, 1, self._model.device)
+        sampler.sample(logits, 0)
+        sampler.hand_out()
         return self._leave()
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
-    def step(self) -> list[Wanted]:
-        """Sample one more token of every sequence; what is finished with it."""
+    def step(self, tokens: int = 1) -> list[Wanted]:
+        """Sample more tokens of every sequence; what is finished with them.
+
+        Nothing comes back from the device between two tokens, so a GPU is never waited for until the last. What was
+        sampled beyond a reply's end is dropped.
+        """
         last = torch.tensor([[each.ids[-1]] for each in self._rows], device=self._model.device)
-        self._present = torch.nn.functional.pad(self._present, (0, 1), value=1)
-        logits = self._forward(last, self._present, self._cache)
-        _sample(logits, self._rows)
+        sampler = _Sampler(self._rows, tokens, self._model.device)
+        for place in range(tokens):
+            self._present = torch.nn.functional.pad(self._present, (0, 1), value=1)
+            last = sampler.sample(self._forward(last, self._present, self._cache), place)
+        sampler.hand_out()
         return self._leave()
 
     def drop(self, wanted: Wanted) -> None:
@@ -146,17 +154,32 @@ def _widen(states: torch.Tensor, width: int) -> torch.Tensor:
     return torch.nn.functional.pad(states, (0, 0, width - states.shape[2], 0))
 
 
-def _sample(logits: torch.Tensor, wanted: Sequence[Wanted]) -> None:
-    """Add one token to each sequence: the inverse of its cumulative distribution at one uniform number."""
-    logprobs = torch.log_softmax(logits, dim=-1)
-    warm = torch.tensor([each.temperature or 1.0 for each in wanted], device=logits.device)
-    cumulated = torch.softmax(logits.double() / warm[:, None], dim=-1).cumsum(-1)
-    draws = torch.tensor([each.rng.random() for each in wanted], dtype=torch.float64, device=logits.device)
-    drawn = torch.searchsorted(cumulated, (draws * cumulated[:, -1])[:, None], right=True)[:, 0]
-    drawn = drawn.clamp(max=logits.shape[1] - 1)
-    greedy = torch.tensor([each.temperature == 0 for each in wanted], device=logits.device)
-    tokens = torch.where(greedy, logits.argmax(dim=-1), drawn)
-    found = logprobs.gather(1, tokens[:, None])[:, 0]
-    for each, token, logprob in zip(wanted, tokens.tolist(), found.tolist(), strict=True):
-        each.ids.append(token)
-        each.logprobs.append(logprob)
+class _Sampler:
+    """Takes tokens by the inverse of the cumulative distribution at one uniform number each."""
+
+    def __init__(self, wanted: Sequence[Wanted], tokens: int, device: torch.device) -> None:
+        self._wanted = wanted
+        self._warm = torch.tensor([[each.temperature or 1.0] for each in wanted], device=device)
+        self._greedy = torch.tensor([each.temperature == 0 for each in wanted], device=device)
+        self._draws = torch.tensor(np.stack([each.rng.random(tokens) for each in wanted]), device=device)
+        self._tokens: list[torch.Tensor] = []
+        self._logprobs: list[torch.Tensor] = []
+
+    def sample(self, logits: torch.Tensor, place: int) -> torch.Tensor:
+        """One token of each sequence, shape (rows, 1)."""
+        cumulated = torch.softmax(logits.double() / self._warm, dim=-1).cumsum(-1)
+        draws = self._draws[:, place, None] * cumulated[:, -1:]
+        drawn = torch.searchsorted(cumulated, draws, right=True)[:, 0].clamp(max=logits.shape[1] - 1)
+        tokens = torch.where(self._greedy, logits.argmax(dim=-1), drawn)[:, None]
+        self._tokens.append(tokens)
+        self._logprobs.append(torch.log_softmax(logits, dim=-1).gather(1, tokens))
+        return tokens
+
+    def hand_out(self) -> None:
+        """Give each sequence its tokens, up to its end."""
+        tokens, logprobs = torch.cat(self._tokens, dim=1).tolist(), torch.cat(self._logprobs, dim=1).tolist()
+        for each, ids, found in zip(self._wanted, tokens, logprobs, strict=True):
+            for token, logprob in zip(ids, found, strict=True):
+                if not each.finished:
+                    each.ids.append(token)
+                    each.logprobs.append(logprob)

@@ -17,12 +17,18 @@ from sandmle.rl.engine.batching import Batching
 from sandmle.rl.engine.decoder import Decoder, Wanted
 
 if TYPE_CHECKING:
+    import torch
     from transformers import PreTrainedModel
 
 __all__ = ["LocalEngine"]
 
 _STEPS = 8
 """Tokens between two looks at who waits and who has gone."""
+
+
+def _burst(device: torch.device) -> int:
+    """Tokens between two looks at what was sampled. A CPU looks at each, so that a finished reply costs no more."""
+    return 1 if device.type == "cpu" else _STEPS
 
 
 @dataclass(eq=False)
@@ -52,6 +58,7 @@ class LocalEngine:
         """
         self.weight_version = 0
         self._decoder = Decoder(model)
+        self._burst = _burst(model.device)
         self._seed = seed
         self._batching = batching
         self._max_batch = max_batch
@@ -134,10 +141,10 @@ class LocalEngine:
     def _advance(self, joining: list[Wanted]) -> list[Wanted]:
         """A few tokens; ends early when a reply is finished, so that nobody waits for the others' sake."""
         finished = self._decoder.admit(joining) if joining else []
-        for _ in range(_STEPS):
+        for _ in range(0, _STEPS, self._burst):
             if finished or not len(self._decoder):
                 break
-            finished = self._decoder.step()
+            finished = self._decoder.step(self._burst)
         return finished
 
     def _forget_the_gone(self) -> None:

@@ -6,11 +6,15 @@ beyond the checkpoint that a resumed run starts from is cut off first, and made 
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
+from sandmle.errors import EnvironmentProblem
 from sandmle.rl.batches import make_examples
 from sandmle.rl.checkpoints import PolicyWeights, TrainerState, prune_checkpoints, save
 from sandmle.rl.engine.local import LocalEngine
@@ -23,6 +27,8 @@ from sandmle.rl.trainer._settings import GrpoSettings
 from sandmle.rl.trainer._tokens import write_rows
 
 __all__ = ["Reinforcement", "checkpoint"]
+
+_T = TypeVar("_T")
 
 
 @dataclass
@@ -76,6 +82,7 @@ class Reinforcement:
 
     async def _update(self, taken: Taken, rolled: int, waited: float) -> Metrics:
         started = time.monotonic()
+        _refuse_all_masked(taken, self.state.updates + 1)
         estimator, number = self.settings.make_estimator(), self.state.updates + 1
         examples = [each for group in taken.groups for each in make_examples(group, estimator)]
         learnt: Metrics = {}
@@ -83,10 +90,10 @@ class Reinforcement:
         if any(example.row.mask.any() for example in examples):
             rate = scaled_rate(self.settings.optimizer, number - 1, self.settings.updates)
             async with self.engine.updating():
-                learnt = self.learner.improve(examples, self.settings.loss, rate=rate)
+                learnt = await self._aside(partial(self.learner.improve, examples, self.settings.loss, rate=rate))
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
-        checkpoint(self.policy, self.learner, self.state, self.settings, self.out)
+        await self._aside(partial(checkpoint, self.policy, self.learner, self.state, self.settings, self.out))
         return {
             "update": number,
             **_tallied(taken),
@@ -97,6 +104,10 @@ class Reinforcement:
             "update_s": time.monotonic() - started,
         }
 
+    async def _aside(self, work: Callable[[], _T]) -> _T:
+        """What ``work`` gives; where groups run ahead it is done in a thread, so that no sandbox's time runs out."""
+        return await asyncio.to_thread(work) if self.settings.groups.max_staleness else work()
+
 
 def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, settings: GrpoSettings, out: Path) -> None:
     """Write a checkpoint if it is time for one."""
@@ -106,6 +117,17 @@ def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, set
     save(policy, folder / f"step-{number:06d}", state, learner.state())
     if settings.keep_checkpoints is not None:
         prune_checkpoints(folder, settings.keep_checkpoints)
+
+
+def _refuse_all_masked(taken: Taken, number: int) -> None:
+    """Stop where no rollout came through: updates without any would go on to the end and teach nothing."""
+    masked = taken.tally.masked
+    if masked and not taken.tally.counted:
+        reasons = ", ".join(f"{reason} {count}" for reason, count in masked.most_common())
+        raise EnvironmentProblem(
+            f"update {number}: every rollout failed for a reason of infrastructure ({reasons}; `sandmle -v` tells"
+            " more); mend it and run the same command again"
+        )
 
 
 def _tallied(taken: Taken) -> Metrics:

@@ -50,6 +50,7 @@ __all__ = [
     "atrain",
     "going_on",
     "keeper",
+    "policy_texts",
     "reinforced",
     "training_tasks",
 ]
@@ -232,7 +233,7 @@ def _new(settings: TrainSettings, episodes: list[Episode]) -> PolicyWeights:
     model = settings.model
     if model.path is not None:
         return _load(model.path, model)
-    tokenizer = train_tokenizer(_texts(episodes, model.reading), model.vocabulary, model.pieces)
+    tokenizer = train_tokenizer(policy_texts(episodes, model.reading), model.vocabulary, model.pieces)
     return new_policy(model.tiny, tokenizer, settings.seed, model.reading)
 
 
@@ -255,7 +256,7 @@ def _start(
     return policy, learner, state
 
 
-def _texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
+def policy_texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
     """What a policy reads and writes."""
     for turn in (turn for episode in episodes for turn in episode.turns):
         yield from (shown for message in turn.messages if (shown := READINGS[reading](message)) is not None)

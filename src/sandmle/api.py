@@ -163,6 +163,7 @@ async def aevaluate(
     run_seconds: float | None = None,
     jobs: int | None = None,
     base_url: str | None = None,
+    endpoint_name: str | None = None,
     api_key: str | None = None,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
@@ -192,6 +193,7 @@ async def aevaluate(
         run_seconds: after so many seconds the run begins no further episode.
         jobs: episodes at once, >= 1; chosen by default.
         base_url: address of an OpenAI-compatible endpoint; by default that of the settings.
+        endpoint_name: what the run's record calls the endpoint, if its address is another one each time.
         api_key: its key; by default that of the settings.
         requests_per_minute: sent to the endpoint, of all episodes together; by default no limit of our own.
         tokens_per_minute: the same for tokens of prompts and replies.
@@ -235,7 +237,7 @@ async def aevaluate(
         out,
         on_event=on_event,
         jobs=jobs,
-        endpoint=Endpoint(base_url, api_key, requests_per_minute, tokens_per_minute),
+        endpoint=Endpoint(base_url, api_key, requests_per_minute, tokens_per_minute, endpoint_name),
         limits=RunLimits(run_tokens, run_seconds),
         prices=priced,
         allow_unisolated=allow_unisolated,
@@ -264,6 +266,7 @@ def evaluate(
     run_seconds: float | None = None,
     jobs: int | None = None,
     base_url: str | None = None,
+    endpoint_name: str | None = None,
     api_key: str | None = None,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
@@ -293,6 +296,7 @@ def evaluate(
             run_seconds=run_seconds,
             jobs=jobs,
             base_url=base_url,
+            endpoint_name=endpoint_name,
             api_key=api_key,
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,

@@ -154,9 +154,9 @@ class Rollouts:
             self.cancelled.append(index)
             raise
 
-    def group(self, deadline_s):
+    def group(self, deadline_s, give_up_s=None):
         rolls = [self.roll(index) for index in range(len(self.ends))]
-        return asyncio.create_task(run_group("t", rolls, deadline_s=deadline_s))
+        return asyncio.create_task(run_group("t", rolls, deadline_s=deadline_s, give_up_s=give_up_s))
 
 
 async def settle():
@@ -205,6 +205,15 @@ async def test_a_deadline_ends_the_wait_by_itself():
     rollouts.end(0)
     rollouts.end(1)
     assert len((await rollouts.group(0.05)).rollouts) == 2
+
+
+@pytest.mark.parametrize("deadline_s", [None, 0, 0.02])
+async def test_a_group_that_hangs_is_given_up_with_what_there_is(deadline_s):
+    rollouts = Rollouts(3)
+    rollouts.end(1)
+    group = await rollouts.group(deadline_s, give_up_s=0.05)
+    assert [rollout.id for rollout in group.rollouts] == ["1"]
+    assert rollouts.cancelled == [0, 2]
 
 
 async def test_what_a_rollout_raises_comes_through_at_once_and_stops_the_others():

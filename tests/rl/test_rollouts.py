@@ -1,6 +1,8 @@
 """Rollouts of a policy that has every vice, in real sandboxes: each ends, and its group goes on without it."""
 
 import asyncio
+import os
+import signal
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -8,13 +10,17 @@ import pytest
 
 from sandmle.agents.chat.tokens import ChatMarkup, Sample, SamplingSettings
 from sandmle.errors import InfraError
+from sandmle.rl.algorithms import make_estimator
+from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import Player, RolloutSettings, task_order
+from sandmle.rl.stream import GroupStream
 from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.trajectory import EpisodeStatus
 
 START, STOP = 256, 257
 ANSWER = "<answer>submission</answer>"
+PRINTS = "<tool_call>\npython\n<code>\nprint(1)\n</code>\n</tool_call>"
 ENDLESS = "<tool_call>\npython\n<code>\nwhile True: pass\n</code>\n</tool_call>"
 
 
@@ -64,6 +70,26 @@ class LastFirst(Scripted):
         if int(key.split("/")[1]) == len(self.replies) - 1:
             self.begun.set()
         await self.begun.wait()
+        return await super().sample(prompt, settings, stop, key=key)
+
+
+class Killing(Scripted):
+    """Kills the first sandbox when its episode asks for the first reply."""
+
+    backend = None
+
+    async def sample(self, prompt, settings, stop, *, key):
+        if len(self.backend.sandboxes) == 1:
+            os.kill(self.backend.sandboxes[0]._body.channel.pid, signal.SIGKILL)
+        return await super().sample(prompt, settings, stop, key=key)
+
+
+class SilentAtFirst(Scripted):
+    """The first group is never answered."""
+
+    async def sample(self, prompt, settings, stop, *, key):
+        if key.startswith("000000000/"):
+            await asyncio.Event().wait()
         return await super().sample(prompt, settings, stop, key=key)
 
 
@@ -123,6 +149,23 @@ async def test_a_straggler_is_cut_and_its_sandbox_is_gone(player):
     for sandbox in playing.backend.sandboxes:
         with pytest.raises(InfraError):
             await sandbox.run("print(1)", timeout=5)
+
+
+async def test_a_sandbox_that_is_killed_is_opened_again_and_costs_no_rollout(player):
+    playing = player(PRINTS)
+    playing = replace(playing, engine=Killing(PRINTS))
+    playing.engine.backend = playing.backend
+    (rollout,) = (await playing.group(0)).rollouts
+    assert (rollout.mask_reason, rollout.runs, len(playing.backend.sandboxes)) == (None, 4, 2)
+
+
+async def test_an_update_does_not_wait_for_an_endpoint_that_says_nothing(player):
+    playing = replace(player(ANSWER, ANSWER, give_up_s=2), engine=SilentAtFirst(ANSWER))
+    settings = GroupSettings(flat="keep", refills=4)
+    async with GroupStream(playing.group, make_estimator({"name": "grpo"}), settings, batch=2) as stream:
+        taken = await stream.take()
+    assert len(taken.groups) == 2
+    assert (taken.tally.cut, taken.tally.single, taken.tally.counted) == (2, 1, 4)
 
 
 async def test_an_engine_that_fails_masks_its_rollout_and_spares_the_group(player):

@@ -38,7 +38,12 @@ _NAMED = "token_id:"
 
 
 class TokenEndpoint:
-    """Samples from a model behind an endpoint; one event loop uses it at a time."""
+    """Samples from a model behind an endpoint; one event loop uses it at a time.
+
+    Attributes:
+        weight_version: of the weights there, for endpoints that don't say it themselves, as vLLM does not; whoever
+            renews the weights sets it.
+    """
 
     def __init__(
         self,
@@ -63,6 +68,7 @@ class TokenEndpoint:
             pace: how fast the endpoint is asked.
         """
         known = get_settings().api_key
+        self.weight_version: int | None = None
         self._model, self._seed, self._timeout = model, seed, timeout
         self._where = f"endpoint {base_url}, model {model}"
         self._client = openai.AsyncOpenAI(
@@ -87,6 +93,7 @@ class TokenEndpoint:
             EnvironmentProblem: the user must act: a refused key, an unknown model.
         """
         digest = hashlib.sha256(f"{self._seed} {key}".encode()).digest()
+        version = self.weight_version
         try:
             answer = await self._client.completions.create(
                 model=self._model,
@@ -98,7 +105,7 @@ class TokenEndpoint:
                 seed=int.from_bytes(digest[:4], "big"),
                 extra_body={**_PLAIN, "stop_token_ids": [stop]},
             )
-            return _read(answer.model_dump(warnings=False), prompt)
+            return _read(answer.model_dump(warnings=False), prompt, version)
         except openai.OpenAIError as error:
             raise explain(error, self._where, self._timeout) from error
         except (ValueError, TypeError, KeyError, IndexError, AttributeError) as error:
@@ -112,7 +119,7 @@ class TokenEndpoint:
         await self._client.close()
 
 
-def _read(raw: dict[str, Any], prompt: tuple[int, ...]) -> Sample:
+def _read(raw: dict[str, Any], prompt: tuple[int, ...], version: int | None) -> Sample:
     """The sample in an answer.
 
     Raises:
@@ -127,4 +134,4 @@ def _read(raw: dict[str, Any], prompt: tuple[int, ...]) -> Sample:
     logprobs = tuple(float(each) for each in choice["logprobs"]["token_logprobs"])
     if not ids or len(ids) != len(logprobs):
         raise ValueError(f"{len(ids)} ids with {len(logprobs)} log-probabilities")
-    return Sample(ids, logprobs, raw.get("weight_version"))
+    return Sample(ids, logprobs, raw.get("weight_version", version))

@@ -30,11 +30,12 @@ from sandmle.cli.matrix import matrix_command
 from sandmle.cli.readiness import readiness_command
 from sandmle.cli.report import report_command
 from sandmle.cli.seeds import app as seeds_app
+from sandmle.cli.serve import SERVE_CONTEXT, serve_command
 from sandmle.cli.show import show_command
 from sandmle.cli.split import split_command
 from sandmle.cli.suites import app as suites_app
 from sandmle.cli.synthesize import synthesize_command
-from sandmle.cli.train import serve_command, train_command
+from sandmle.cli.train import train_command
 from sandmle.cli.upload import upload_command
 from sandmle.errors import SandmleError
 
@@ -96,7 +97,7 @@ app.command("import")(import_command)
 app.command("upload")(upload_command)
 app.command("train")(train_command)
 app.command("experiment")(experiment_command)
-app.command("serve")(serve_command)
+app.command("serve", context_settings=SERVE_CONTEXT)(serve_command)
 app.command("doctor")(doctor_command)
 
 

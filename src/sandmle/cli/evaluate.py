@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from sandmle.cli.serve import while_served
 from sandmle.cli.synthesize import parse_jobs
 from sandmle.errors import BadInput
 
@@ -23,11 +25,25 @@ def eval_command(
     suite: Annotated[
         str, typer.Option("--suite", metavar="SUITE", help="Tasks: synthetic:DIR, or a name of `sandmle suites list`.")
     ],
+    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Run folder; an unfinished one is resumed.")],
     models: Annotated[
         list[str],
         typer.Option("--model", metavar="NAME", help="A policy: openai:NAME or scripted:NAME; may be repeated."),
-    ],
-    out: Annotated[Path, typer.Option("--out", metavar="RUN", help="Run folder; an unfinished one is resumed.")],
+    ] = [],  # noqa: B006 - typer copies it
+    served: Annotated[
+        str | None,
+        typer.Option(
+            "--serve",
+            metavar="MODEL",
+            help="Serve this policy's folder (with vLLM also a hub's name) meanwhile, and evaluate it too.",
+        ),
+    ] = None,
+    engine: Annotated[
+        str, typer.Option("--engine", help="With --serve: embedded (extra train), or vllm (extra vllm).")
+    ] = "embedded",
+    serve_options: Annotated[
+        str, typer.Option("--serve-options", metavar="TEXT", help="With --serve: options of `sandmle serve`, quoted.")
+    ] = "",
     scaffolds: Annotated[
         list[str],
         typer.Option("--scaffold", metavar="NAME", help="An agent loop: react, mle-agent, aide; may be repeated."),
@@ -100,42 +116,59 @@ def eval_command(
 ) -> None:
     """Run policies on a suite of tasks and print the report. The same command resumes an interrupted run.
 
+    --serve MODEL starts a server of a checkpoint on a free port, evaluates it as openai:NAME, and stops it, whatever
+    happens; NAME tells its weights, so that a run never goes on with others.
+
     Exit code 3 where a limit of the run (--run-tokens, --run-seconds) left episodes unfinished.
     """
     from sandmle.api import aevaluate
     from sandmle.cli._progress import eval_progress
     from sandmle.cli.report import print_report
 
+    if served is None and not models:
+        raise BadInput("no policy: give --model NAME, or --serve with a policy's folder")
+    if served is not None and base_url is not None:
+        raise BadInput("--serve and --base-url: one run has one endpoint; serve the model, or give its address")
+    play = partial(
+        aevaluate,
+        suite=suite,
+        out=out,
+        scaffolds=scaffolds,
+        repeats=repeats,
+        protocol=cast("Protocol", protocol),
+        reward=reward,
+        seed=seed,
+        temperature=temperature,
+        turns=turns,
+        step_seconds=step_seconds,
+        prompt_tokens=prompt_tokens,
+        episode_seconds=episode_seconds,
+        episode_tokens=episode_tokens,
+        run_tokens=run_tokens,
+        run_seconds=run_seconds,
+        jobs=None if jobs == "auto" else parse_jobs(jobs),
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        prices=dict(map(_price, prices)),
+        sandbox=cast("SandboxName", sandbox),
+        allow_unisolated=allow_unisolated,
+    )
     try:
         with eval_progress() as on_event:
-            report = asyncio.run(
-                aevaluate(
-                    suite=suite,
-                    models=models,
-                    out=out,
-                    scaffolds=scaffolds,
-                    repeats=repeats,
-                    protocol=cast("Protocol", protocol),
-                    reward=reward,
-                    seed=seed,
-                    temperature=temperature,
-                    turns=turns,
-                    step_seconds=step_seconds,
-                    prompt_tokens=prompt_tokens,
-                    episode_seconds=episode_seconds,
-                    episode_tokens=episode_tokens,
-                    run_tokens=run_tokens,
-                    run_seconds=run_seconds,
-                    jobs=None if jobs == "auto" else parse_jobs(jobs),
-                    base_url=base_url,
-                    requests_per_minute=requests_per_minute,
-                    tokens_per_minute=tokens_per_minute,
-                    prices=dict(map(_price, prices)),
-                    sandbox=cast("SandboxName", sandbox),
-                    allow_unisolated=allow_unisolated,
-                    on_event=on_event,
+            shown = partial(play, on_event=on_event)
+            if served is None:
+                report = asyncio.run(shown(models=models, base_url=base_url))
+            else:
+                report = asyncio.run(
+                    while_served(
+                        served,
+                        engine,
+                        serve_options,
+                        lambda url, name: shown(
+                            models=[*models, f"openai:{name}"], base_url=url, endpoint_name=f"sandmle serve, {engine}"
+                        ),
+                    )
                 )
-            )
     except KeyboardInterrupt:
         typer.echo(f"stopped; every finished episode is in {out}: the same command goes on from there", err=True)
         gc.freeze()  # the interpreter's last collection walks every object of every library: seconds on a busy machine

@@ -1,4 +1,4 @@
-"""``sandmle train`` and ``sandmle serve``: make a policy better, and let others use it."""
+"""``sandmle train``: make a policy better."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sandmle.cli.experiment import run_experiment
 if TYPE_CHECKING:
     from sandmle.rl.trainer import TrainSettings
 
-__all__ = ["serve_command", "train_command"]
+__all__ = ["train_command"]
 
 Trainer = Literal["sandmle", "rllm"]
 Backend = Literal["local", "verl"]
@@ -148,22 +148,3 @@ def _train(settings: TrainSettings, out: Path, trainer: Trainer, allow_unisolate
         gc.freeze()
         raise typer.Exit(130) from None
     typer.echo(f"{policy}: the trained policy; `sandmle serve {policy}` lets scaffolds use it")
-
-
-def serve_command(
-    policy: Annotated[
-        Path, typer.Argument(metavar="POLICY", help="A policy's folder, such as DIR/policy of a training.")
-    ],
-    host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen at.")] = 8000,
-    device: Annotated[str, typer.Option("--device", help="cpu, or such as cuda.")] = "cpu",
-    dtype: Annotated[str, typer.Option("--dtype", help="Of the weights: float32, bfloat16.")] = "float32",
-    seed: Annotated[int, typer.Option("--seed", help="Root of every random draw.")] = 0,
-) -> None:
-    """Serve a policy as an OpenAI-compatible endpoint with token ids and log-probabilities."""
-    from sandmle.rl.checkpoints import load_policy
-    from sandmle.rl.serve import serve
-
-    loaded = load_policy(policy, device=device, dtype=dtype)
-    typer.echo(f"http://{host}:{port}/v1: try `sandmle eval --model openai:policy --base-url http://{host}:{port}/v1`")
-    serve(loaded, "policy", host=host, port=port, seed=seed)

@@ -55,19 +55,20 @@ def alone(model, seed, prompt, *, temperature=1.0, tokens=24):
 PROMPTS = [[7, 8, 9], [10], [11, 12, 13, 14, 15, 16, 17, 18], [20, 21], [30, 31, 32, 33, 34]]
 
 
-@pytest.mark.parametrize("temperature", [1.0, 0.0, 0.7])
-def test_joining_and_leaving_changes_no_sequence(model, temperature):
+@pytest.mark.parametrize(("temperature", "burst"), [(1.0, 1), (0.0, 1), (0.7, 1), (1.0, 8), (0.0, 8)])
+def test_joining_and_leaving_changes_no_sequence(model, temperature, burst):
+    """Nor does it matter how many tokens are sampled before anybody looks at them."""
     decoder = Decoder(model)
     sequences = [wanted(seed, prompt, temperature=temperature) for seed, prompt in enumerate(PROMPTS)]
     finished = decoder.admit(sequences[:2])
-    for _ in range(3):
-        finished += decoder.step()
+    for _ in range(0, 3, burst):
+        finished += decoder.step(burst)
     finished += decoder.admit(sequences[2:4])
-    for _ in range(5):
-        finished += decoder.step()
+    for _ in range(0, 5, burst):
+        finished += decoder.step(burst)
     finished += decoder.admit(sequences[4:])
     while len(decoder):
-        finished += decoder.step()
+        finished += decoder.step(burst)
     assert sorted(map(id, finished)) == sorted(map(id, sequences))
     for seed, each in enumerate(sequences):
         ids, logprobs = alone(model, seed, PROMPTS[seed], temperature=temperature)

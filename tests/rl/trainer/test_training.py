@@ -11,10 +11,12 @@ pytest.importorskip("transformers", reason="needs the extra train")
 
 from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.api import aevaluate
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.files import SCRATCH
 from sandmle.rl.checkpoints import TinyModel, load_policy
+from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.exports import Selection, export_episodes, selected_episodes
+from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.rl.splits import bare_traits, split_tasks
 from sandmle.rl.statistics import TokenStatistics
@@ -133,6 +135,25 @@ def test_imitation_stops_between_two_steps_and_goes_on_from_its_checkpoint(input
     logs = [(tmp_path / name / "metrics-sft.jsonl").read_text().splitlines() for name in ("cut", "whole")]
     assert [[json.loads(line)["nll"] for line in log] for log in logs] == [[each.metrics["nll"] for each in whole]] * 2
     assert not (tmp_path / "cut" / "sft-checkpoints").exists()
+
+
+def test_an_engine_that_never_answers_stops_the_training_with_one_line(inputs, tmp_path, monkeypatch):
+    async def fail(*_, **__):
+        raise InfraError("out of memory")
+
+    monkeypatch.setattr(LocalEngine, "sample", fail)
+    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed .*\(infra_error 4;"):
+        train(settings(inputs, 2), tmp_path)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_groups_may_run_ahead_of_the_updates(inputs, tmp_path):
+    given = settings(inputs, 2)
+    groups = GroupSettings(flat="keep", refills=0, max_staleness=1)
+    ahead = given.grpo.model_copy(update={"batching": "continuous", "groups": groups})
+    train(given.model_copy(update={"grpo": ahead}), tmp_path)
+    assert [(line["update"], line["groups"]) for line in lines(tmp_path)] == [(1, 2), (2, 2)]
+    assert load_policy(tmp_path / "policy").renderer.stop > 0
 
 
 def test_sampler_and_trainer_agree(unbroken):
