@@ -83,14 +83,17 @@ class Arms:
             await self._train(name, merged(settings, {"grpo": {"updates": updates}}), out)
 
     async def _updates(self, arm: ArmSettings, seed: int, grpo: GrpoSettings) -> int:
-        """The updates that the arm should make, as far as can be told from those it has made."""
+        """The updates that the arm should make, as far as can be told from those it has made.
+
+        A matched arm grows by one update at a time, so that it ends the same however often it was stopped.
+        """
         match = self.settings.match
         if match is None or match.arm == arm.name:
             return grpo.updates
         other = next(each for each in self.settings.arms if each.name == match.arm)
         reference = Cost.of([(await self._policy(other, seed)).parent])
         made = Cost.of([self.out / f"seed-{seed}" / arm.name])
-        wanted = made.updates + made.updates_missing(reference, match.costs)
+        wanted = made.updates + (not made.reaches(reference, match.costs))
         return min(max(wanted, round(_SURE * reference.updates)), round(match.at_most * reference.updates))
 
     def _imitation(self, shared: TrainSettings) -> TrainSettings:

@@ -43,10 +43,6 @@ class Cost(Record):
             sandbox_s=sum(line["sandbox_s"] for line in lines),
         )
 
-    def updates_missing(self, reference: Cost, names: Iterable[CostName]) -> int:
-        """How many more updates like those so far bring each of the costs ``names`` to at least the reference's."""
-        shares = [getattr(self, name) / max(getattr(reference, name), 1e-9) for name in names]
-        least = min(shares, default=1.0)
-        if least >= 1:
-            return 0
-        return max(1, int(self.updates * (1 / least - 1))) if least > 0 else 1
+    def reaches(self, reference: Cost, names: Iterable[CostName]) -> bool:
+        """Whether each of the costs ``names`` is at least the reference's."""
+        return all(getattr(self, name) >= getattr(reference, name) for name in names)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
@@ -31,14 +32,14 @@ def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:
     """Draw one line a training, rewards from 0 to 1 over updates.
 
     Args:
-        curves: mean rewards by the training's name.
+        curves: mean rewards by the training's name; updates whose reward is not known are left out.
         path: of the PNG.
     """
     font = ImageFont.load_default(14 * _FINE)
     room = 50 * _FINE
     picture = Image.new("RGB", (LEFT + WIDTH + room, TOP + HEIGHT + room + LINE * len(curves)), "white")
     pen = ImageDraw.Draw(picture)
-    longest = max(map(len, curves.values()), default=1)
+    longest = max([1, *map(len, curves.values())])
     pen.text((LEFT, 10 * _FINE), "Mean reward of the rollouts of each update", "black", font)
     for tick in range(6):
         y = TOP + HEIGHT * (1 - tick / 5)
@@ -48,8 +49,13 @@ def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:
     for place, (name, rewards) in enumerate(curves.items()):
         colour = COLOURS[place % len(COLOURS)]
         step = WIDTH / max(longest - 1, 1)
-        points = [(LEFT + step * number, TOP + HEIGHT * (1 - reward)) for number, reward in enumerate(rewards)]
-        pen.line(points, colour, 3 * _FINE, "curve")
+        points = [
+            (LEFT + step * number, TOP + HEIGHT * (1 - reward))
+            for number, reward in enumerate(rewards)
+            if isfinite(reward)
+        ]
+        if points:
+            pen.line(points, colour, 3 * _FINE, "curve")
         y = TOP + HEIGHT + room + LINE * (place - 0.5)
         pen.line([(LEFT, y), (LEFT * 1.5, y)], colour, 3 * _FINE)
         pen.text((LEFT * 1.7, y), name, "black", font, anchor="lm")

@@ -172,9 +172,9 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         learning.state = TrainerState(updates=number, groups=learning.state.groups + learning.settings.batch)
         assert self.rollout_engine is not None
         self.rollout_engine.weight_version = learning.serving.engine.weight_version = number
+        learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
         checkpoint(learning.policy, learning.learner, learning.state, learning.settings, learning.out)
         learning.on_batch(trainer_state)
-        learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
 
 
 def examples_of(groups: list[Group], trajectory_groups: Any) -> list[Example]:

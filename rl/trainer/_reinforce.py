@@ -1,6 +1,6 @@
 """Reinforcement: play groups, learn from them, and write down enough to go on exactly.
 
-Order on disk: the update's rows, then (every so many updates) the checkpoint, then the line of metrics. What lies
+Order on disk: the update's rows, then the line of metrics, then (every so many updates) the checkpoint. What lies
 beyond the checkpoint that a resumed run starts from is cut off first, and made again the same.
 """
 
@@ -33,7 +33,7 @@ _T = TypeVar("_T")
 
 @dataclass
 class Reinforcement:
-    """A training with rewards, from ``state`` on."""
+    """A training with rewards, from ``state`` on; ``write`` puts an update's metrics on disk."""
 
     policy: PolicyWeights
     learner: Learner
@@ -42,6 +42,7 @@ class Reinforcement:
     settings: GrpoSettings
     state: TrainerState
     out: Path
+    write: Callable[[Metrics], None]
 
     async def updates(self) -> AsyncIterator[Metrics]:
         """Make the updates that are missing; one metrics record each."""
@@ -93,8 +94,7 @@ class Reinforcement:
                 learnt = await self._aside(partial(self.learner.improve, examples, self.settings.loss, rate=rate))
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
-        await self._aside(partial(checkpoint, self.policy, self.learner, self.state, self.settings, self.out))
-        return {
+        metrics = {
             "update": number,
             **_tallied(taken),
             "rows": len(examples),
@@ -103,6 +103,9 @@ class Reinforcement:
             "rollout_s": waited,
             "update_s": time.monotonic() - started,
         }
+        self.write(metrics)
+        await self._aside(partial(checkpoint, self.policy, self.learner, self.state, self.settings, self.out))
+        return metrics
 
     async def _aside(self, work: Callable[[], _T]) -> _T:
         """What ``work`` gives; where groups run ahead it is done in a thread, so that no sandbox's time runs out."""

@@ -218,10 +218,10 @@ async def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step
     with MetricsLog(out, "sft", "step", keep=state.updates) as log:
         for metrics in imitate(learner, rows, sft, settings.seed, done=state.updates):
             step = int(metrics["step"])
+            log.add(metrics)
             if step % sft.checkpoint_every == 0:
                 save(policy, checkpoints / f"step-{step:06d}", TrainerState(updates=step), learner.state())
                 prune_checkpoints(checkpoints, 1)
-            log.add(metrics)
             on_step(StepDone("sft", step, int(metrics["steps"]), metrics))
             await asyncio.sleep(0)  # which is where Ctrl-C is heard
     save(policy, out / "sft", TrainerState(), None)
@@ -279,10 +279,9 @@ async def reinforced(
     player = Player(
         "train:policy", tasks, engine, policy.renderer, backend, grpo.rollouts, settings.seed, keeper(out, grpo)
     )
-    run = Reinforcement(policy, learner, engine, player, grpo, state, out)
     with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
+        run = Reinforcement(policy, learner, engine, player, grpo, state, out, log.add)
         async for metrics in run.updates():
-            log.add(metrics)
             on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
     return policy
 

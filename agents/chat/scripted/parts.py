@@ -92,7 +92,7 @@ DAYS = {
 WORDS = {
     "numbers-only": Part(4, ('x = x.select_dtypes("number")',)),
     "codes": Part(2, ('for c in x.select_dtypes(exclude="number"):', "    x[c] = pd.factorize(x[c])[0]")),
-    "dummies": Part(3, ("x = pd.get_dummies(x, dtype=float)", "x = x.loc[:, x.sum().abs() > 5]")),
+    "dummies": Part(3, ("x = pd.get_dummies(x, dtype=float)", "x = x.loc[:, x.columns.isin(n) | (x.sum().abs() > 5)]")),
     "untouched": Part(1.5, habit=True),
 }
 SCALE = {

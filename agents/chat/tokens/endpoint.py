@@ -129,9 +129,14 @@ def _read(raw: dict[str, Any], prompt: tuple[int, ...], version: int | None) -> 
     seen = choice.get("prompt_token_ids") or raw.get("prompt_token_ids")
     if seen is not None and tuple(seen) != prompt:
         raise ValueError("the endpoint was sent one prompt and answers another")
-    named = [] if choice.get("token_ids") else choice["logprobs"]["tokens"]
-    ids = tuple(int(each) for each in choice.get("token_ids") or (token.removeprefix(_NAMED) for token in named))
+    ids = tuple(int(each) for each in choice.get("token_ids") or _named_ids(choice["logprobs"]["tokens"]))
     logprobs = tuple(float(each) for each in choice["logprobs"]["token_logprobs"])
     if not ids or len(ids) != len(logprobs):
         raise ValueError(f"{len(ids)} ids with {len(logprobs)} log-probabilities")
     return Sample(ids, logprobs, raw.get("weight_version", version))
+
+
+def _named_ids(tokens: list[str]) -> list[str]:
+    if not all(token.startswith(_NAMED) for token in tokens):
+        raise ValueError("tokens come as text, not by their ids")
+    return [token.removeprefix(_NAMED) for token in tokens]

@@ -40,7 +40,10 @@ def train_command(
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
     ] = None,
     seed: Annotated[int | None, typer.Option("--seed", help="In place of the config's.")] = None,
-    updates: Annotated[int | None, typer.Option("--updates", help="In place of the config's; may grow later.")] = None,
+    updates: Annotated[
+        int | None,
+        typer.Option("--updates", min=1, help="In place of the config's; may grow later, but not in an experiment."),
+    ] = None,
     controls: Annotated[
         bool, typer.Option("--controls", help="With an experiment such as demo-cpu: also its control arms.")
     ] = False,

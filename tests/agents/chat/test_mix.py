@@ -78,6 +78,7 @@ def workspace(tmp_path, monkeypatch):
                 "firing_id": [f"F-{number}" for number in range(90)],
                 "clay_mass": rng.normal(3, 1, 90),
                 "heat": rng.normal(900, 50, 90),
+                "drift": rng.permutation(np.linspace(-1, 1, 90)),
                 "glaze": rng.choice(["thin", "thick"], 90),
                 "fired_on": pd.date_range("2024-01-01", periods=90).strftime("%Y-%m-%d"),
             }

@@ -62,6 +62,11 @@ async def test_a_busy_endpoint_is_asked_again(endpoint):
     [
         (answer(token_ids=None), InfraError, "return_token_ids"),
         (answer(logprobs=None), InfraError, "no token ids with log-probabilities"),
+        (
+            answer(token_ids=None, logprobs={"tokens": ["4", "2"], "token_logprobs": [-0.5, -0.25]}),
+            InfraError,
+            "not by their ids",
+        ),
         (answer(token_ids=[7]), InfraError, "1 ids with 2 log-probabilities"),
         (answer(prompt_token_ids=[5, 5]), InfraError, "sent one prompt and answers another"),
         ((200, "{"), InfraError, "endpoint"),

@@ -82,5 +82,5 @@ def test_every_arm_is_printed_whatever_it_shows():
 
 
 def test_curves_are_a_picture(tmp_path):
-    draw_curves({"grpo": [0.1, 0.4, 0.5], "control": [0.1]}, tmp_path / "curves.png")
+    draw_curves({"grpo": [0.1, float("nan"), 0.5], "control": [0.1], "none": []}, tmp_path / "curves.png")
     assert (tmp_path / "curves.png").read_bytes().startswith(b"\x89PNG")

@@ -26,6 +26,7 @@ from sandmle.rl.trainer import (
     OptimizerSettings,
     SftSettings,
     TrainSettings,
+    _reinforce,
     bundled_configs,
 )
 from sandmle.rl.trainer.training import atrain, training_tasks
@@ -97,7 +98,14 @@ def test_both_phases_run_and_leave_a_policy(unbroken):
     assert [each.name for each in (out / "checkpoints").iterdir()] == ["step-000002"]
 
 
-def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path):
+def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken, tmp_path, monkeypatch):
+    written = _reinforce.checkpoint
+
+    def after_the_metrics(policy, learner, state, *rest):
+        assert len(lines(tmp_path)) == state.updates
+        written(policy, learner, state, *rest)
+
+    monkeypatch.setattr(_reinforce, "checkpoint", after_the_metrics)
     train(settings(inputs, 1), tmp_path)
     (tmp_path / "metrics-grpo.jsonl").open("a").write('{"update": 2, "reward": 9}\n{"cut o')
     leftover = tmp_path / "checkpoints" / f"{SCRATCH}killed"
