@@ -1,7 +1,9 @@
 """Our episodes as objects of rLLM, made of the one mapping in ``records``; needs rLLM.
 
 Each trajectory carries the ``Episode`` that it was made of as its ``output``, so that whatever is computed from it
-later, rows and masks, is computed from our own record.
+later, rows and masks, is computed from our own record. Two things are as rLLM's verl wants them: it reads tokens from
+the ``model_output`` of a step alone, and makes rows of every step that it is given, masked or not; so a masked episode
+has a trajectory without steps.
 """
 
 from __future__ import annotations
@@ -9,7 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rllm.engine.rollout import ModelOutput
 from rllm.types import Episode as TheirEpisode
+from rllm.types import Step
 from rllm.workflows.workflow import TerminationReason
 
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
@@ -22,15 +26,31 @@ _FAULT = "fault"
 
 
 def as_rllm(episode: Episode) -> Any:
-    """An episode in rLLM's own class.
+    """An episode in rLLM's own class, to learn from.
 
     Raises:
         BadInput: see ``rllm_episode``.
     """
     found = TheirEpisode.from_dict(rllm_episode(episode))
-    for trajectory in found.trajectories:
-        trajectory.output = episode
+    (trajectory,) = found.trajectories
+    trajectory.output = episode
+    if episode.masked:
+        trajectory.steps = []
+    for step in trajectory.steps:
+        step.model_output = _model_output(step)
     return found
+
+
+def _model_output(step: Step) -> ModelOutput:
+    return ModelOutput(
+        content=step.model_response,
+        prompt_ids=step.prompt_ids,
+        completion_ids=step.response_ids,
+        logprobs=step.logprobs,
+        prompt_length=len(step.prompt_ids),
+        completion_length=len(step.response_ids),
+        weight_version=step.weight_version,
+    )
 
 
 def faulty(error: BadInput | EnvironmentProblem) -> Any:

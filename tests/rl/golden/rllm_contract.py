@@ -77,10 +77,14 @@ def main() -> None:
 
 
 def plain(episode) -> dict:
-    """An episode of rLLM's as JSON values, without the row of its task, which names folders, and without seconds."""
+    """An episode of rLLM's as JSON values, without seconds, without the row of its task, which names folders, and
+    without each step's ``model_output``, which says the step again.
+    """
     found = episode.to_dict()
     found["task"] = found["task"]["id"]
     found["metrics"] = {name: value for name, value in found["metrics"].items() if not name.startswith("time/")}
+    for step in (step for trajectory in found["trajectories"] for step in trajectory["steps"]):
+        step["model_output"] = None
     return found
 
 

@@ -5,6 +5,7 @@ What it learns from is what our own trainer would: tokens, rewards, masks, group
 
 import asyncio
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -24,8 +25,10 @@ from sandmle.rl.exports import export_tasks
 from sandmle.rl.rllm.backend import examples_of
 from sandmle.rl.rllm.episodes import as_rllm, stamped
 from sandmle.rl.rllm.records import TRAJECTORY
+from sandmle.rl.rows import sampled_rows
 from sandmle.rl.trainer.training import atrain
 from sandmle.sandboxes import LocalBackend
+from sandmle.trajectory import MASKED_STATUSES, EpisodeStatus
 
 UPDATES, TASKS, GROUP = 5, 2, 4
 GRPO = make_estimator({"name": "grpo"})
@@ -115,13 +118,45 @@ class Broken:
 
 def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs, tmp_path):
     backend = LocalBackend(allow_unisolated=True)
-    (update,), _ = train(settings(inputs, 1), tmp_path, Broken(backend), advantages="rllm")
+    (update,), (line,) = train(settings(inputs, 1), tmp_path, Broken(backend), advantages="rllm")
     (lost,) = [each for each in update.episodes if each.termination_reason.value == "error"]
     assert lost.info["status"] == "infra_error"
+    assert [trajectory.steps for trajectory in lost.trajectories] == [[]]
+    assert (line["rollouts"], line["rollouts_masked"]) == (TASKS * GROUP - 1, 1)
     assert sorted(len(group.trajectories) for group in update.groups) == [GROUP - 1, GROUP]
     ours = [example for group in update.ours for example in make_examples(group, GRPO)]
     for one, other in zip(examples_of(update.ours, update.groups), ours, strict=True):
         assert one.advantages == pytest.approx(other.advantages, abs=1e-9)
+
+
+def verl_batch(episodes, max_prompt, max_response):
+    """What verl is given to learn from."""
+    pytest.importorskip("verl", reason="verl is not installed")
+    from rllm.trainer.verl.transform import transform_episodes_to_dataproto
+
+    engine = SimpleNamespace(tokenizer=SimpleNamespace(pad_token_id=0))
+    return transform_episodes_to_dataproto(episodes, engine, max_prompt, max_response)
+
+
+def test_verl_is_given_our_rows_and_masks():
+    episode = played()
+    batch = verl_batch([as_rllm(episode)], 8, 8)
+    rows = sampled_rows(episode).rows
+    assert len(rows) == len(batch) == 2
+    for row, theirs in zip(rows, batch, strict=True):
+        here = theirs.batch["attention_mask"].bool()
+        sampled = theirs.batch["response_mask"].bool()
+        assert theirs.batch["input_ids"][here].tolist() == row.token_ids.tolist()
+        assert theirs.batch["responses"][sampled].tolist() == row.token_ids[row.mask].tolist()
+        assert theirs.batch["rollout_log_probs"][sampled].tolist() == row.sampler_logprobs[row.mask].tolist()
+        assert theirs.non_tensor_batch["step_ids"] == episode.id
+
+
+def test_verl_learns_from_no_masked_episode():
+    batch = verl_batch([as_rllm(played(status)) for status in EpisodeStatus], 8, 8)
+    kept = set(EpisodeStatus) - MASKED_STATUSES
+    assert len(batch) == 2 * len(kept)
+    assert not {"timeout", "error"} & set(batch.non_tensor_batch["termination_reasons"])
 
 
 def test_a_workflow_plays_the_same_without_the_gateway(inputs, tmp_path):
