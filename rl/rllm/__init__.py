@@ -14,7 +14,7 @@ Recipes and checks import neither rLLM nor verl; ``keys.py`` wrote the keys of t
 ``known_keys.json``. What plays and trains in rLLM does:
 
     playing ─▶ flow, workflow     our scaffolds and grader, as an agent flow with its evaluator or as a Workflow
-    grouping                      rLLM's groups, with our advantages where asked
+    grouping                      rLLM's groups, with our advantages on the embedded backend
     backend, serving, local       our embedded trainer under rLLM's ``UnifiedTrainer``, on this machine
     on_verl                       a recipe's stages, started
     records ─▶ episodes           the one mapping of episodes; tasks: rows of its datasets

@@ -130,7 +130,6 @@ def _algorithm(recipe: Recipe) -> dict[str, Any]:
     loss = recipe.grpo.loss
     return {
         "rllm.algorithm.adv_estimator": "grpo",
-        "rllm.algorithm.use_precomputed_advantage": recipe.grpo.estimator is not None,
         "rllm.algorithm.loss_agg_mode": loss.aggregation,
         "rllm.algorithm.eps_clip": loss.clip_low,
         "rllm.algorithm.eps_clip_high": loss.clip_high,

@@ -1,11 +1,12 @@
-"""Groups in rLLM's trainer, with our advantages where asked; needs rLLM.
+"""Groups in rLLM's trainer, with our advantages on the embedded backend; needs rLLM.
 
 Groups are rLLM's own. Two things are added to them:
 
 - A fault that only the user can mend ends the training; rLLM takes every exception of a rollout for bad luck.
 - Our advantages, where there is an estimator. rLLM's differ: a group of one gets its raw reward, and there is one
-  advantage for a whole trajectory. Ours come in as advantages that were computed beforehand, which every backend of
-  rLLM takes where ``rllm.algorithm.use_precomputed_advantage`` is set.
+  advantage for a whole trajectory. Ours come in as advantages that were computed beforehand
+  (``rllm.algorithm.use_precomputed_advantage``), which only our embedded backend learns from: rLLM makes a list of
+  tokens of each, and its verl backend takes one number a trajectory.
 """
 
 from __future__ import annotations

@@ -15,7 +15,6 @@ from typing import Any
 
 from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.rllm.compose import Composed, compose
 from sandmle.rl.rllm.demonstrations import as_parquet
 from sandmle.rl.rllm.installed import need_verl
@@ -119,7 +118,6 @@ def trainer_arguments(
     from sandmle.rl.rllm.flow import GradeFlow, PlayFlow
     from sandmle.rl.rllm.grouping import Grouping
 
-    estimator = stage.recipe.grpo.estimator
     return {
         "backend": "verl",
         "config": hydra_config(stage),
@@ -127,7 +125,7 @@ def trainer_arguments(
         "evaluator": GradeFlow(),
         "train_dataset": Dataset(task_rows(train), name="sandmle", split="train"),
         "val_dataset": Dataset(task_rows(validation), name="sandmle", split="validation") if validation else None,
-        "traj_grouping_hook": Grouping(make_estimator(estimator) if estimator else None),
+        "traj_grouping_hook": Grouping(),
     }
 
 

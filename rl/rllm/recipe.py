@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, field_validator, model_validator
 
 from sandmle.errors import BadInput
 from sandmle.graphs.scaffold import scaffold_names
 from sandmle.record import Record
 from sandmle.rl._bundled import bundled_names, read_named
-from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rllm.demonstrations import is_parquet
@@ -82,7 +81,6 @@ class Reinforcement(Record):
         mini_batch: tasks of one gradient step; None for the whole batch.
         epochs: passes over the training tasks.
         updates: stops earlier; None for all of the epochs.
-        estimator: of the advantages, as in a config of the embedded trainer; None for rLLM's own GRPO.
         loss: the same settings as the embedded trainer's.
         validate_every: updates between two validations, as ``save_every`` between two checkpoints.
     """
@@ -93,18 +91,18 @@ class Reinforcement(Record):
     learning_rate: Annotated[float, Field(gt=0)] = 1e-6
     epochs: Positive = 1
     updates: Positive | None = None
-    estimator: dict[str, Any] | None = None
     loss: LossSettings = LossSettings()
     validate_every: Positive = 10
     save_every: Positive = 10
 
-    @field_validator("estimator")
+    @model_validator(mode="before")
     @classmethod
-    def _estimator_exists(cls, value: dict[str, Any] | None) -> dict[str, Any] | None:
-        try:
-            make_estimator(value or {"name": "grpo"})
-        except BadInput as error:
-            raise ValueError(str(error)) from error
+    def _has_no_estimator(cls, value: Any) -> Any:
+        if isinstance(value, Mapping) and "estimator" in value:
+            raise ValueError(
+                "estimator: on verl rLLM computes the advantages, one a trajectory; choose by"
+                " rllm.algorithm.adv_estimator in [overrides.grpo]"
+            )
         return value
 
 

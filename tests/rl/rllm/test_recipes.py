@@ -72,16 +72,20 @@ def test_the_papers_settings_reach_verls_own_keys():
     assert (stage.recipe.play.turns, stage.recipe.play.step_seconds, stage.recipe.split) == (20, 90.0, (848, 64))
 
 
-def test_the_length_of_a_reply_is_left_to_us_and_our_advantages_come_precomputed():
-    (stage,) = compose(recipe(grpo={"estimator": {"name": "step-wise"}}))
+def test_the_length_of_a_reply_is_left_to_us():
+    (stage,) = compose(recipe())
     assert "~rllm.rollout.train.max_tokens" in stage.arguments()
     assert "rllm.rollout.train.max_tokens" not in stage.effective
     assert stage.effective["actor_rollout_ref.rollout.response_length"] == 32_768
-    assert stage.effective["rllm.algorithm.use_precomputed_advantage"] is True
     (kept,) = compose(recipe(**override(**{"rllm.rollout.train.max_tokens": 9})))
     assert "rllm.rollout.train.max_tokens=9" in kept.arguments()
-    with pytest.raises(BadInput, match=r"grpo\.estimator: unknown advantage estimator 'magic'"):
-        Recipe.load("qwen3-8b", {"grpo": {"estimator": {"name": "magic"}}})
+
+
+def test_an_estimator_of_ours_is_refused_in_one_line():
+    with pytest.raises(BadInput, match=r"^qwen3-8b: grpo: estimator: on verl rLLM computes the advantages.*$"):
+        Recipe.load("qwen3-8b", {"grpo": {"estimator": {"name": "step-wise"}}})
+    (stage,) = compose(recipe())
+    assert stage.effective["rllm.algorithm.use_precomputed_advantage"] is False
 
 
 def test_a_named_split_is_counted_where_the_tasks_are(tmp_path):
