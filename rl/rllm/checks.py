@@ -197,6 +197,11 @@ def _context(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_ROLLOUT}.max_model_len = {longest}: {room}"
     if layout.sequence > longest:
         yield f"{_ROLLOUT}.max_model_len = {longest}: prompt and response together are {layout.sequence} tokens"
+    if (prompt := config["data.max_prompt_length"]) < layout.sequence:
+        yield (
+            f"rllm.data.max_prompt_length = {prompt}: verl cuts the front off a longer prompt, and one may have"
+            f" {layout.sequence} tokens"
+        )
     reply, response = stage.recipe.play.reply_tokens, config["data.max_response_length"]
     if reply and reply > response:
         yield f"play.reply_tokens = {reply}: a reply can't be longer than all {response} response tokens"

@@ -118,7 +118,7 @@ def _data(recipe: Recipe) -> dict[str, Any]:
     return {
         "rllm.data.seed": recipe.seed,
         "rllm.data.train_batch_size": grpo.batch,
-        "rllm.data.max_prompt_length": play.prompt_tokens,
+        "rllm.data.max_prompt_length": play.tokens,
         "rllm.data.max_response_length": play.response_tokens,
         "rllm.rollout.n": grpo.group,
         "rllm.rollout.train.temperature": play.temperature,

@@ -96,10 +96,7 @@ class Layout:
 
 
 def _sequence(stage: Composed) -> int:
-    config = stage.effective
-    if stage.stage == "sft":
-        return int(config["data.max_length"])
-    return int(config["data.max_prompt_length"] + config["data.max_response_length"])
+    return int(stage.effective["data.max_length"]) if stage.stage == "sft" else stage.recipe.play.tokens
 
 
 def _engine_gpus(stage: Composed) -> int:

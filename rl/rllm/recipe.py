@@ -36,8 +36,8 @@ class Play(Record):
         reward: name of a reward preset.
         turns: model calls an episode.
         step_seconds: of one run of code.
-        prompt_tokens: of the first prompt.
-        response_tokens: of all that follows it, replies and observations.
+        prompt_tokens: room for the task; a longer one takes from what follows.
+        response_tokens: room for all that follows, replies and observations.
         reply_tokens: of one reply; None lets it fill what is left.
     """
 

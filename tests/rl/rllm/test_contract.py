@@ -15,7 +15,7 @@ pytest.importorskip("torch", reason="needs the extra train")
 
 from rllm_contract import GROUP as RECORDED
 from rllm_contract import make_inputs, plain, settings, train
-from rllm_example import played
+from rllm_example import played, turn
 
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.rl.algorithms import make_estimator
@@ -23,7 +23,9 @@ from sandmle.rl.batches import make_examples
 from sandmle.rl.checkpoints import load_policy
 from sandmle.rl.exports import export_tasks
 from sandmle.rl.rllm.backend import examples_of
+from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.episodes import as_rllm, stamped
+from sandmle.rl.rllm.recipe import Recipe
 from sandmle.rl.rllm.records import TRAJECTORY
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.trainer.training import atrain
@@ -150,6 +152,15 @@ def test_verl_is_given_our_rows_and_masks():
         assert theirs.batch["responses"][sampled].tolist() == row.token_ids[row.mask].tolist()
         assert theirs.batch["rollout_log_probs"][sampled].tolist() == row.sampler_logprobs[row.mask].tolist()
         assert theirs.non_tensor_batch["step_ids"] == episode.id
+
+
+def test_verl_cuts_no_prompt_that_a_recipe_lets_through():
+    recipe = Recipe.load("qwen3-8b", {"play": {"prompt_tokens": 8, "response_tokens": 24}})
+    (stage,) = compose(recipe)
+    limits = [stage.effective[f"data.max_{part}_length"] for part in ("prompt", "response")]
+    late = turn(1, tuple(range(2, 32)), (32, 33), anew=True)
+    (_, row) = verl_batch([as_rllm(played(turns=(turn(0, (1, 2), (3, 4)), late)))], *limits)
+    assert row.batch["input_ids"][row.batch["attention_mask"].bool()].tolist() == list(range(2, 34))
 
 
 def test_verl_learns_from_no_masked_episode():

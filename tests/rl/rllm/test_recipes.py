@@ -53,7 +53,7 @@ def test_the_papers_settings_reach_verls_own_keys():
     paper = {
         "algorithm.adv_estimator": "grpo",
         "data.train_batch_size": 16,
-        "data.max_prompt_length": 8_192,
+        "data.max_prompt_length": 40_960,
         "data.max_response_length": 32_768,
         "actor_rollout_ref.rollout.n": 4,
         "actor_rollout_ref.rollout.temperature": 1.0,
@@ -170,6 +170,9 @@ WRONG = {
     },
     "a reply can't be longer than all 32768 response tokens": {"play": {"reply_tokens": 40_000}},
     "prompt and response together are 40960 tokens": override(**{f"{ROLLOUT}.max_model_len": 8_192}),
+    "rllm.data.max_prompt_length = 8192: verl cuts the front off a longer prompt, and one may have 40960": override(
+        **{"rllm.data.max_prompt_length": 8_192}
+    ),
     "without chunked prefill it must be at least 40960": override(**{f"{ROLLOUT}.enable_chunked_prefill": False}),
     "sandboxes.gpus = 8: 64 sandboxes at once, each with 1, take 64": {"sandboxes": {"gpus_each": 1, "gpus": 8}},
     "hardware.gpu_gib = 40: update needs about 54 GiB a GPU": {"hardware": {"gpu_gib": 40.0}},
