@@ -152,7 +152,7 @@ def _episodes(recipe: Recipe) -> dict[str, Any]:
 def _actor(recipe: Recipe) -> dict[str, Any]:
     hardware = recipe.hardware
     fsdp = "actor_rollout_ref.actor.fsdp_config"
-    start = str(recipe.sft.policy) if "sft" in recipe.stages else recipe.weights
+    start = str(recipe.tuned) if "sft" in recipe.stages else recipe.weights
     return {
         "actor_rollout_ref.model.path": start,
         "actor_rollout_ref.model.use_remove_padding": True,

@@ -38,9 +38,10 @@ def start(recipe: Recipe, train: Sequence[Task], validation: Sequence[Task], *, 
 
     Raises:
         EnvironmentProblem: rLLM, verl, vLLM or a GPU is missing, or a stage failed.
-        BadInput: the stage has to be started by hand.
+        BadInput: the stage has to be started by hand, or its weights would not be those that the next one begins with.
     """
     need_verl()
+    _refuse_other_weights(recipe)
     if recipe.hardware.ray_address is None:
         _need_gpus(recipe.hardware.gpus)
     for stage in compose(recipe):
@@ -74,20 +75,34 @@ def _imitate(stage: Composed) -> None:
 
 
 def link_policy(recipe: Recipe) -> None:
-    """Have ``sft.policy`` name the weights of the stage's last checkpoint, unless something is there already.
+    """Link the weights of the stage's last checkpoint to where the next stage begins.
 
     Raises:
+        BadInput: something else is there.
         EnvironmentProblem: there is no checkpoint with weights.
     """
-    if recipe.sft.policy.exists():
-        return
+    _refuse_other_weights(recipe)
     folder = recipe.out / "sft"
     found = [each for each in folder.glob("global_step_*/huggingface") if each.is_dir()]
     if not found:
-        raise EnvironmentProblem(f"{folder}: no global_step_N/huggingface in it; link sft.policy to the tuned weights")
+        raise EnvironmentProblem(f"{folder}: no global_step_N/huggingface in it: the stage sft left no weights")
     last = max(found, key=lambda each: int(each.parent.name.rpartition("_")[2]))
-    recipe.sft.policy.parent.mkdir(parents=True, exist_ok=True)
-    recipe.sft.policy.symlink_to(last.absolute(), target_is_directory=True)
+    recipe.tuned.parent.mkdir(parents=True, exist_ok=True)
+    recipe.tuned.unlink(missing_ok=True)
+    recipe.tuned.symlink_to(last.absolute(), target_is_directory=True)
+
+
+def _refuse_other_weights(recipe: Recipe) -> None:
+    """Refuse a recipe whose second stage would not begin with the weights of its first.
+
+    Raises:
+        BadInput: where these are to be linked something is that is no link.
+    """
+    if len(recipe.stages) > 1 and recipe.tuned.exists() and not recipe.tuned.is_symlink():
+        raise BadInput(
+            f"{recipe.tuned}: there are weights already, and none of this recipe's stage sft; choose another sft.policy"
+            ' or begin with them: path, and recipe = "sandmle"'
+        )
 
 
 def sft_command(stage: Composed) -> list[str]:
@@ -132,7 +147,7 @@ def trainer_arguments(
 def playing_of(recipe: Recipe, tasks: int, allow_unisolated: bool = False) -> Playing:
     """How a recipe has tasks played."""
     play = recipe.play
-    start = str(recipe.sft.policy) if "sft" in recipe.stages else recipe.weights
+    start = str(recipe.tuned) if "sft" in recipe.stages else recipe.weights
     return Playing(
         name=f"train:{recipe.model}",
         weights=start,

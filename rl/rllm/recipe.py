@@ -113,15 +113,15 @@ class Tuning(Record):
         demonstrations: what ``sandmle export episodes --format sft`` wrote, its folder or file; or Parquet with a
             column ``messages``.
         batch: episodes a gradient step.
-        policy: folder of the tuned weights that ``sft+rl`` goes on from; where nothing is, a link to the last
-            checkpoint's ``huggingface`` is made when the first stage is done.
+        policy: what ``sft+rl`` goes on from: a link that is made, or made anew, to the last checkpoint's
+            ``huggingface`` when the first stage is done; None for ``sft/policy`` in the recipe's ``out``.
     """
 
     demonstrations: Path = Path("demonstrations.parquet")
     learning_rate: Annotated[float, Field(gt=0)] = 1e-5
     epochs: Positive = 3
     batch: Positive = 32
-    policy: Path = Path("training/sft/policy")
+    policy: Path | None = None
 
 
 class Hardware(Record):
@@ -228,6 +228,11 @@ class Recipe(Record):
         """The Parquet file that the stage ``sft`` reads; made when it starts, where what was given is none."""
         given = self.sft.demonstrations
         return given if is_parquet(given) else self.out / "sft" / "demonstrations.parquet"
+
+    @property
+    def tuned(self) -> Path:
+        """The weights that the stage ``sft`` leaves to the next one."""
+        return self.sft.policy or self.out / "sft" / "policy"
 
     @property
     def stages(self) -> tuple[Stage, ...]:

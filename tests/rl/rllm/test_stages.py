@@ -54,15 +54,31 @@ def test_the_trainer_is_given_the_file_that_is_made(tmp_path):
 
 
 def test_reinforcement_goes_on_from_the_last_checkpoint(tmp_path):
-    tuned = {"policy": tmp_path / "tuned" / "policy"}
-    recipe = Recipe.load("qwen3-8b", {"recipe": "sft+rl", "out": tmp_path / "out", "sft": tuned})
+    tuned = tmp_path / "tuned" / "policy"
+    recipe = Recipe.load("qwen3-8b", {"recipe": "sft+rl", "out": tmp_path / "out", "sft": {"policy": tuned}})
     with pytest.raises(EnvironmentProblem, match="no global_step_N/huggingface"):
         link_policy(recipe)
     for step in (9, 10):
         (tmp_path / "out" / "sft" / f"global_step_{step}" / "huggingface").mkdir(parents=True)
     link_policy(recipe)
-    assert recipe.sft.policy.resolve().parent.name == "global_step_10"
+    assert tuned.resolve().parent.name == "global_step_10"
+    (tmp_path / "out" / "sft" / "global_step_11" / "huggingface").mkdir(parents=True)
     link_policy(recipe)
+    assert tuned.resolve().parent.name == "global_step_11"
+
+
+def test_reinforcement_never_begins_with_the_weights_of_another_training(tmp_path):
+    recipes = [Recipe.load("qwen3-8b", {"recipe": "sft+rl", "out": tmp_path / name}) for name in ("one", "other")]
+    assert len({compose(recipe)[1].overrides["actor_rollout_ref.model.path"] for recipe in recipes}) == 2
+    one, other = recipes
+    one.tuned.parent.mkdir(parents=True)
+    one.tuned.symlink_to(tmp_path / "gone")
+    (one.out / "sft" / "global_step_1" / "huggingface").mkdir(parents=True)
+    link_policy(one)
+    assert one.tuned.resolve() == one.out / "sft" / "global_step_1" / "huggingface"
+    other.tuned.mkdir(parents=True)
+    with pytest.raises(BadInput, match="there are weights already, and none of this recipe's stage sft"):
+        link_policy(other)
 
 
 def test_a_recipe_says_how_episodes_are_played():
