@@ -40,6 +40,7 @@ class Learning:
         state: updates made so far; the next one is the one after.
         on_update: called with the metrics of each update, when it is on disk.
         on_batch: called with rLLM's own state of each update.
+        on_epoch: called with the number of each pass over the tasks, before it begins or goes on.
     """
 
     policy: PolicyWeights
@@ -50,6 +51,7 @@ class Learning:
     state: TrainerState = field(default_factory=TrainerState)
     on_update: Callable[[Metrics], None] = lambda _: None
     on_batch: Callable[[Any], None] = lambda _: None
+    on_epoch: Callable[[int], None] = lambda _: None
 
 
 class _Engine(RolloutEngine):  # type: ignore[misc]
@@ -165,6 +167,10 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
             groups, batch = self._learning.state.groups, self._learning.settings.batch
             epoch, done = divmod(groups // batch, len(trainer_state.train_dataloader))
             trainer_state.train_dataloader.load_state_dict({"epoch": epoch, "cursor": done * batch})
+
+    async def on_epoch_start(self, trainer_state: Any) -> None:
+        """Tell which pass over the tasks it is."""
+        self._learning.on_epoch(trainer_state.epoch)
 
     async def on_batch_end(self, trainer_state: Any) -> None:
         """Count the update, whether or not there was anything to learn, and put it on disk."""

@@ -88,7 +88,6 @@ class Unified:
                 log.add(metrics)
                 on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
 
-            learning = Learning(policy, learner, Serving(policy, engine), grpo, out, state, tell, self.on_batch)
             playing = Playing(
                 name="train:policy",
                 weights=str(out),
@@ -99,6 +98,12 @@ class Unified:
                 renderer=policy.renderer,
                 on_episode=keeper(out, grpo),
             )
+
+            def begin(epoch: int) -> None:
+                playing.epoch = epoch
+
+            serving = Serving(policy, engine)
+            learning = Learning(policy, learner, serving, grpo, out, state, tell, self.on_batch, begin)
             trainer = self._trainer(learning, playing, settings.seed, tasks)
             try:
                 await trainer.fit_async()

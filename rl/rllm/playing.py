@@ -35,9 +35,12 @@ class Playing:
         settings: of the rollouts; ``group`` is rLLM's ``rollout.n``.
         tasks: how many the dataset has.
         seed: with the place of a play it fixes every draw, as far as the engine keeps to seeds.
-        sandboxes: where code runs; None for local ones, opened when they are needed.
+        sandboxes: where code runs, which stay the caller's; None for local ones, opened when they are needed, which end
+            with this process.
         renderer: the policy's chat format; None reads it from ``weights``.
         on_episode: called for each finished episode.
+        epoch: which pass over the tasks it is, for what is drawn; None counts the plays of each task, where the trainer
+            does not tell.
     """
 
     name: str
@@ -49,7 +52,8 @@ class Playing:
     sandboxes: SandboxBackend | None = None
     renderer: Renderer | None = None
     on_episode: Callable[[Episode], None] | None = None
-    _rounds: Counter[str] = field(default_factory=Counter, repr=False)
+    epoch: int | None = None
+    _plays: Counter[str] = field(default_factory=Counter, repr=False)
 
     async def episode(self, row: Mapping[str, Any], uid: str, engine: Engine) -> Episode:
         """One episode.
@@ -64,10 +68,11 @@ class Playing:
             EnvironmentProblem: no isolation on this machine, or the endpoint needs the user.
         """
         repeat = int(uid.rpartition(":")[2])
-        index = self._rounds[uid] * self.tasks + int(row["place"])
+        epoch = self._plays[uid] if self.epoch is None else self.epoch
+        index = epoch * self.tasks + int(row["place"])
         player = Player(self.name, (), engine, self._renderer(), self._backend(), self.settings, self.seed)
         played = await player.episode(task_of_row(row), index, repeat)
-        self._rounds[uid] += 1
+        self._plays[uid] += 1
         if self.on_episode is not None:
             await asyncio.to_thread(self.on_episode, played.episode)
         return played.episode
@@ -81,8 +86,3 @@ class Playing:
         if self.sandboxes is None:
             self.sandboxes = local_backend(self.allow_unisolated)
         return self.sandboxes
-
-    async def aclose(self) -> None:
-        """Close the sandboxes that were opened here."""
-        if self.sandboxes is not None:
-            await self.sandboxes.aclose()

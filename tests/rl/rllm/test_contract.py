@@ -181,11 +181,14 @@ def test_a_workflow_plays_the_same_without_the_gateway(inputs, tmp_path):
 
 
 def test_a_training_goes_on_where_it_was_stopped_and_stays_with_its_trainer(inputs, tmp_path):
-    train(settings(inputs, 1), tmp_path)
-    _, metrics = train(settings(inputs, 2), tmp_path)
-    assert [line["update"] for line in metrics] == [2]
+    (first,), _ = train(settings(inputs, 1), tmp_path)
+    later, metrics = train(settings(inputs, 3), tmp_path)
+    assert [line["update"] for line in metrics] == [2, 3]
+    for epoch, update in enumerate((first, *later)):
+        numbers = [each.trajectories[0].output.repeat for each in update.episodes]
+        assert sorted(numbers) == list(range(epoch * TASKS * GROUP, (epoch + 1) * TASKS * GROUP))
     with pytest.raises(BadInput, match="holds a training of the trainer rllm"):
-        asyncio.run(atrain(settings(inputs, 2), tmp_path, allow_unisolated=True))
+        asyncio.run(atrain(settings(inputs, 3), tmp_path, allow_unisolated=True))
 
 
 @pytest.mark.parametrize("way", ["flow", "workflow"])

@@ -101,23 +101,31 @@ class Answers:
         return Sample(ids, (-0.5,) * len(ids), weight_version=3)
 
 
+def playing_in(sandboxes, tasks, **fields):
+    settings = RolloutSettings(group=2, sampling=SamplingSettings(max_tokens=100_000))
+    return Playing("train:policy", "nowhere", settings, tasks, sandboxes=sandboxes, renderer=RENDERER, **fields)
+
+
 async def test_each_play_of_a_task_draws_anew_and_has_an_id_of_its_own(folder):
     rows = task_rows(load_tasks(folder))
-    sampling = SamplingSettings(max_tokens=100_000)
     engine, kept = Answers(), []
-    playing = Playing(
-        "train:policy",
-        "nowhere",
-        RolloutSettings(group=2, sampling=sampling),
-        tasks=len(rows),
-        sandboxes=LocalBackend(allow_unisolated=True),
-        renderer=RENDERER,
-        on_episode=kept.append,
-    )
     plays = [(rows[1], "b:0"), (rows[1], "b:1"), (rows[2], "c:0"), (rows[1], "b:0")]
-    episodes = [await playing.episode(row, uid, engine) for row, uid in plays]
-    await playing.aclose()
+    async with LocalBackend(allow_unisolated=True) as sandboxes:
+        playing = playing_in(sandboxes, len(rows), on_episode=kept.append)
+        episodes = [await playing.episode(row, uid, engine) for row, uid in plays]
     assert engine.keys == ["000000001/0000/1", "000000001/0001/1", "000000002/0000/1", "000000004/0000/1"]
     assert len({episode.id for episode in episodes}) == 4
     assert [episode.turns[0].weight_version for episode in episodes] == [3] * 4
     assert kept == episodes
+
+
+async def test_a_resumed_training_plays_an_epoch_as_an_unbroken_one(folder):
+    rows = task_rows(load_tasks(folder))[:1]
+    played = []
+    async with LocalBackend(allow_unisolated=True) as sandboxes:
+        for epochs in ((0, 1, 2), (2,)):
+            engine, playing = Answers(), playing_in(sandboxes, len(rows))
+            for playing.epoch in epochs:
+                episode = await playing.episode(rows[0], "b:1", engine)
+            played.append((engine.keys[-1], episode.id))
+    assert played[0] == played[1] == ("000000002/0001/1", episode.id)
