@@ -204,15 +204,20 @@ def _spread(row: Row, advantages: list[Any]) -> np.ndarray:
 
 
 def _tallied(trainer_state: Any) -> Metrics:
-    groups = trainer_state.backend_batch or []
+    groups, episodes = trainer_state.backend_batch or [], trainer_state.episodes or []
     rewards = [rollout.reward or 0.0 for group in groups for rollout in group.rollouts]
-    played = len(trainer_state.episodes or [])
+    played = [trajectory.output for episode in episodes for trajectory in episode.trajectories]
+    rollouts = [Rollout.of_episode(each) for each in played]
     return {
         "reward": float(np.mean(rewards)) if rewards else float("nan"),
-        "groups": len(groups),
+        "groups": len({episode.task_id for episode in episodes}),
+        "groups_kept": len(groups),
         "rollouts": len(rewards),
-        "rollouts_masked": played - len(rewards),
-        "rollout_s": float(trainer_state.timing_dict.get("step", 0.0)),
+        "rollouts_masked": len(episodes) - len(rewards),
+        "sampled": sum(len(turn.tokens.completion_ids) for each in played for turn in each.turns if turn.tokens),
+        "sandbox_runs": sum(rollout.runs for rollout in rollouts),
+        "sandbox_s": sum(rollout.sandbox_s for rollout in rollouts),
+        "rollout_s": trainer_state.timing_dict.get("step", 0.0) - trainer_state.metrics.get("update_s", 0.0),
     }
 
 

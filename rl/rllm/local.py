@@ -31,6 +31,7 @@ from sandmle.rl.rllm.grouping import Grouping
 from sandmle.rl.rllm.playing import Playing
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rllm.tasks import task_rows
+from sandmle.rl.rllm.unheeded import refuse_unheeded
 from sandmle.rl.rllm.workflow import PlayWorkflow
 from sandmle.rl.trainer import GrpoSettings, TrainSettings
 from sandmle.rl.trainer.training import OnStep, StepDone, going_on, keeper
@@ -71,8 +72,9 @@ class Unified:
         """Make the updates that are missing.
 
         Raises:
-            BadInput: a batch has more tasks than there are.
+            BadInput: a batch has more tasks than there are, or rLLM's loop can't do what the settings ask for.
         """
+        refuse_unheeded(grpo)
         if len(tasks) < grpo.batch:
             raise BadInput(
                 f"grpo.batch = {grpo.batch}: rLLM takes that many different tasks, and there are {len(tasks)}"

@@ -54,7 +54,8 @@ def train(asked: TrainSettings, out: Path, backend=None, **unified) -> tuple[lis
     held, metrics = [], []
 
     def keep(state) -> None:
-        held.append(SimpleNamespace(episodes=state.episodes, groups=state.trajectory_groups, ours=state.backend_batch))
+        batch, step_s = state.backend_batch, state.timing_dict["step"]
+        held.append(SimpleNamespace(episodes=state.episodes, groups=state.trajectory_groups, ours=batch, step_s=step_s))
 
     phase = Unified(on_batch=keep, **unified)
     on_step = metrics.append

@@ -25,6 +25,7 @@ from sandmle.rl.exports import export_tasks
 from sandmle.rl.rllm.backend import examples_of
 from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.episodes import as_rllm, stamped
+from sandmle.rl.rllm.local import Unified
 from sandmle.rl.rllm.recipe import Recipe
 from sandmle.rl.rllm.records import TRAJECTORY
 from sandmle.rl.rows import sampled_rows
@@ -56,6 +57,23 @@ def test_five_updates_are_made_and_change_the_policy(trained, inputs):
     assert all(abs(line["sampler_kl"]) < 1e-4 for line in metrics)
     before, after = (load_policy(out / each).model.state_dict() for each in ("sft", "policy"))
     assert any(not before[name].equal(after[name]) for name in after)
+
+
+def test_metrics_are_those_of_our_own_loop(trained):
+    _, held, metrics = trained
+    for update, line in zip(held, metrics, strict=True):
+        assert line["groups"] == line["groups_kept"] == TASKS
+        assert line["sampled"] == line["tokens"] > 0
+        assert line["sandbox_runs"] == sum(rollout.runs for group in update.ours for rollout in group.rollouts)
+        assert line["rollout_s"] + line["update_s"] == pytest.approx(update.step_s)
+    assert sum(line["sandbox_s"] for line in metrics) > 0
+
+
+def test_what_their_loop_can_not_do_is_refused(inputs, tmp_path):
+    asked = settings(inputs, 1)
+    lockstep = asked.grpo.model_copy(update={"batching": "lockstep"})
+    with pytest.raises(BadInput, match="rLLM's loop can't do that"):
+        asyncio.run(Unified()(None, asked, lockstep, [], tmp_path, None, None))
 
 
 def test_rewards_are_the_graders_and_differ(trained):
