@@ -48,16 +48,25 @@ def as_parquet(source: Path, target: Path) -> Path:
 
 
 def _conversations(lines: Path) -> Iterator[list[dict[str, Any]]]:
-    for number, line in enumerate(lines.read_text(encoding="utf-8").splitlines(), start=1):
-        try:
-            row = json.loads(line)
-            messages = [{"role": each["role"], "content": each["content"]} for each in row["messages"]]
-            loss = row.get("loss", [each["role"] == "assistant" for each in messages])
-        except (ValueError, KeyError, TypeError) as error:
-            raise BadInput(f"{lines}, line {number}: no conversation ({type(error).__name__}: {error})") from error
-        if any(each["role"] == "assistant" and not learnt for each, learnt in zip(messages, loss, strict=True)):
-            raise BadInput(
-                f"{lines}, line {number}: a reply is left out of the loss, and verl's SFT trainer learns from all;"
-                " export without --mask-failed"
-            )
-        yield messages
+    with lines.open("rb") as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                messages, all_learnt = _conversation(line)
+            except (ValueError, KeyError, TypeError) as error:
+                raise BadInput(f"{lines}, line {number}: no conversation ({type(error).__name__}: {error})") from error
+            if not all_learnt:
+                raise BadInput(
+                    f"{lines}, line {number}: a reply is left out of the loss, and verl's SFT trainer learns from all;"
+                    " export without --mask-failed"
+                )
+            yield messages
+
+
+def _conversation(line: bytes) -> tuple[list[dict[str, Any]], bool]:
+    """Messages, and whether each reply among them is learnt from."""
+    row = json.loads(line)
+    messages = [{"role": each["role"], "content": each["content"]} for each in row["messages"]]
+    loss = row.get("loss", [1] * len(messages))
+    if len(loss) != len(messages):
+        raise ValueError(f"loss has {len(loss)} entries for {len(messages)} messages")
+    return messages, all(learnt for each, learnt in zip(messages, loss, strict=True) if each["role"] == "assistant")

@@ -17,7 +17,7 @@ MESSAGES = [{"role": "user", "content": "the task"}, {"role": "assistant", "cont
 
 def write(folder, **fields):
     row = {"messages": MESSAGES, "loss": [0, 1], "episode": "e"} | fields
-    (folder / LINES).write_text(json.dumps(row) + "\n")
+    (folder / LINES).write_text(json.dumps(row, ensure_ascii=False) + "\n", encoding="utf-8")
     return folder / LINES
 
 
@@ -29,9 +29,17 @@ def test_the_folder_or_the_file_of_an_export_becomes_parquet(tmp_path):
     assert as_parquet(made, tmp_path / "else.parquet") == made
 
 
+def test_what_is_no_end_of_a_line_in_json_is_none(tmp_path):
+    reply = {"role": "assistant", "content": "one\u2028two\x85three"}
+    made = as_parquet(write(tmp_path, messages=[MESSAGES[0], reply]), tmp_path / "out.parquet")
+    assert parquet.read_table(made).to_pylist() == [{"messages": [MESSAGES[0], reply]}]
+
+
 @pytest.mark.parametrize(
     ("fields", "says"),
     [
+        ({"loss": [1]}, "line 1: no conversation .ValueError: loss has 1 entries for 2 messages"),
+        ({"loss": 1}, "line 1: no conversation"),
         ({"loss": [0, 0]}, "line 1: a reply is left out of the loss.* without --mask-failed"),
         ({"messages": [{"role": "user"}]}, "line 1: no conversation"),
     ],
