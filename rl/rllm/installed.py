@@ -10,7 +10,7 @@ from sandmle.rl.rllm.known import pinned_versions
 
 __all__ = ["need_rllm", "need_verl"]
 
-_GATEWAY = ("rllm", "rllm_model_gateway", "omegaconf", "fastapi")
+_GATEWAY = ("rllm", "rllm_model_gateway", "omegaconf", "fastapi", "codetiming")
 _VERL = ("verl", "ray", "vllm", "hydra", "torch")
 
 
