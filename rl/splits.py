@@ -36,6 +36,7 @@ __all__ = [
     "parse_validation",
     "read_split",
     "read_traits",
+    "split_of",
     "split_tasks",
 ]
 
@@ -201,6 +202,22 @@ def read_split(folder: Path, name: str) -> Split:
     if not path.is_file():
         raise BadInput(f"{path}: no such split; make one with `sandmle split {folder} --preset paper` or `--by`")
     return Split.read(path)
+
+
+def split_of(folder: Path, name: str, tasks: Sequence[Task]) -> Split:
+    """As ``read_split``, for ``tasks``, which are all that the folder has now.
+
+    Raises:
+        BadInput: see ``read_split``; or the split was made of other tasks.
+    """
+    found, there = read_split(folder, name), {task.id for task in tasks}
+    if missing := {*found.train, *found.validation} - there:
+        fault = f"it names {min(missing)}, which is not there"
+    elif found.tasks_hash != _tasks_hash(bare_traits(tasks)):
+        fault = "it was made of other tasks than are there now"
+    else:
+        return found
+    raise BadInput(f"{folder}: the split {name} does not fit, {fault}; make it anew with `sandmle split`")
 
 
 def paper_split(

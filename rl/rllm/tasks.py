@@ -13,7 +13,7 @@ from typing import Any
 
 from sandmle.errors import BadInput
 from sandmle.rl._parquet import load_pyarrow
-from sandmle.rl.splits import bare_traits, paper_split, read_split
+from sandmle.rl.splits import bare_traits, paper_split, split_of
 from sandmle.task import Task, load_tasks
 
 __all__ = ["DATA_SOURCE", "chosen_tasks", "task_of_row", "task_rows", "write_registry"]
@@ -65,10 +65,11 @@ def chosen_tasks(folder: Path, split: tuple[int, int] | str, seed: int) -> tuple
         BadInput: there is no such split, or it is of other tasks than are there.
     """
     tasks = load_tasks(folder)
-    found = read_split(folder, split) if isinstance(split, str) else paper_split(bare_traits(tasks), seed, sizes=split)
+    if isinstance(split, str):
+        found = split_of(folder, split, tasks)
+    else:
+        found = paper_split(bare_traits(tasks), seed, sizes=split)
     known = {task.id: task for task in tasks}
-    if missing := [name for name in (*found.train, *found.validation) if name not in known]:
-        raise BadInput(f"{folder}: the split names {missing[0]}, which is not there; make it anew with `sandmle split`")
     return [known[name] for name in found.train], [known[name] for name in found.validation]
 
 

@@ -29,7 +29,7 @@ from sandmle.rl.checkpoints import (
 )
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.rollouts import Player
-from sandmle.rl.splits import read_split
+from sandmle.rl.splits import split_of
 from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
 from sandmle.rl.trainer._learner import Learner, Metrics
@@ -148,16 +148,14 @@ def training_tasks(settings: TrainSettings) -> list[Task]:
     """The tasks that a config trains on; none without a folder.
 
     Raises:
-        BadInput: there are no such tasks, or no such split of them.
+        BadInput: there are no such tasks, or no such split, or it is of other tasks.
     """
     if settings.tasks is None:
         return []
     tasks = load_tasks(settings.tasks)
     if settings.split is None:
         return tasks
-    wanted = set(read_split(settings.tasks, settings.split).train)
-    if missing := wanted - {task.id for task in tasks}:
-        raise BadInput(f"{settings.tasks}: the split {settings.split} names {min(missing)}, which is not there")
+    wanted = set(split_of(settings.tasks, settings.split, tasks).train)
     return [task for task in tasks if task.id in wanted]
 
 

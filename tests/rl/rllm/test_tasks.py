@@ -1,6 +1,7 @@
 """Tasks as rows of a dataset, and how rLLM has one played; without rLLM."""
 
 import json
+import shutil
 from contextlib import nullcontext
 
 import pytest
@@ -49,6 +50,13 @@ def test_tasks_are_chosen_by_a_splits_name_or_by_numbers(folder):
     assert [len(part) for part in chosen_tasks(folder, (848, 64), seed=0)] == [2, 1]
     with pytest.raises(BadInput, match=r"domain\.json: no such split"):
         chosen_tasks(folder, "domain", seed=0)
+
+
+def test_a_split_of_other_tasks_is_refused(folder, tmp_path):
+    shutil.copytree(folder, tmp_path / "tasks")
+    materialize(get_seed("diabetes"), tmp_path / "tasks")
+    with pytest.raises(BadInput, match="it was made of other tasks than are there now; make it anew"):
+        chosen_tasks(tmp_path / "tasks", "paper", seed=0)
 
 
 @pytest.mark.parametrize("split", [None, "paper"])
