@@ -89,7 +89,8 @@ class DryRun:
             f"# {self.recipe.model}, recipe {self.recipe.recipe}, from {self.recipe.weights};"
             f" rLLM {versions['rllm']} at {versions['commit'][:8]}, verl {versions['verl']}, vLLM {versions['vllm']}"
         )
-        return "\n".join([head, f"# {_tasks(self.recipe)}", *(line for stage in self.stages for line in stage.lines())])
+        played = [f"# {_tasks(self.recipe)}"] if "grpo" in self.recipe.stages else []
+        return "\n".join([head, *played, *(line for stage in self.stages for line in stage.lines())])
 
     def to_plain(self) -> dict[str, Any]:
         """As JSON values."""

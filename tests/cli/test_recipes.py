@@ -91,6 +91,21 @@ def test_what_does_not_go_together_is_refused(
     assert says in capsys.readouterr().err
 
 
+def test_imitation_alone_asks_for_no_tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    started = []
+    monkeypatch.setattr("sandmle.rl.rllm.installed.need_verl", lambda: None)
+    monkeypatch.setattr("sandmle.rl.rllm.on_verl.start", lambda *given, **_: started.append(given))
+    path = tmp_path / "recipe.toml"
+    path.write_text(
+        f'trainer = "rllm"\nmodel = "qwen3-8b"\nsplit = "paper"\ntasks = "{tmp_path}/none"\n'
+        "[hardware]\ntokens_per_gpu = 40960\n"
+    )
+    assert sandmle("train", path, "--recipe", "seed-sft", "--dry-run") == 0
+    assert sandmle("train", path, "--recipe", "seed-sft") == 0
+    assert [given[0].stages for given in started] == [("sft",)]
+    assert sandmle("train", path) == 2
+
+
 def test_an_embedded_config_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert sandmle("train", "tiny-cpu", "--dry-run") == 0
     assert json.loads(capsys.readouterr().out)["grpo"]["updates"] == 10

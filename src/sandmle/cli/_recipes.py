@@ -47,7 +47,10 @@ def run_recipe(
     from sandmle.rl.rllm.on_verl import start
     from sandmle.rl.rllm.tasks import chosen_tasks
 
+    if "grpo" not in recipe.stages:
+        start(recipe, (), ())
+        return
     train, validation = chosen_tasks(recipe.tasks, recipe.split, recipe.seed)
-    if "grpo" in recipe.stages and len(train) < recipe.grpo.batch:
+    if len(train) < recipe.grpo.batch:
         raise BadInput(f"{recipe.tasks}: {len(train)} training tasks are fewer than a batch of {recipe.grpo.batch}")
     start(recipe, train, validation, allow_unisolated=allow_unisolated)
