@@ -194,6 +194,9 @@ def test_a_split_leaves_its_training_tasks(inputs, tmp_path):
     split = split_tasks(bare_traits(load_tasks(tmp_path)), "iid", "1", 0)
     (tmp_path / "splits" / "paper.json").write_text(split.to_text())
     assert tuple(task.id for task in training_tasks(asked)) == split.train
+    (tmp_path / "splits" / "paper.json").write_text(split.model_copy(update={"tasks_hash": "else"}).to_text())
+    with pytest.raises(BadInput, match="made of other tasks than are there now"):
+        training_tasks(asked)
     gone = split.model_copy(update={"train": ("gone",)})
     (tmp_path / "splits" / "paper.json").write_text(gone.to_text())
     with pytest.raises(BadInput, match="names gone, which is not there"):
