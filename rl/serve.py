@@ -11,8 +11,10 @@ Replies carry what vLLM's do: ``prompt_token_ids`` and ``token_ids`` with ``retu
 from __future__ import annotations
 
 import itertools
+import socket
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError
@@ -95,16 +97,30 @@ def make_app(policy: PolicyWeights, name: str, engine: LocalEngine) -> Starlette
     )
 
 
-def serve(policy: PolicyWeights, name: str, *, host: str, port: int, seed: int = 0) -> None:
-    """Serve ``policy`` until interrupted.
+def serve(
+    policy: PolicyWeights,
+    name: str,
+    *,
+    host: str,
+    port: int,
+    seed: int = 0,
+    on_bound: Callable[[], None] = lambda: None,
+) -> None:
+    """Serve ``policy`` until interrupted; ``on_bound`` is called once the address is ours.
 
     Raises:
-        EnvironmentProblem: the extra ``train`` is not installed.
+        EnvironmentProblem: the extra ``train`` is not installed, or the address can't be had.
     """
     app = make_app(policy, name, LocalEngine(policy.model, seed=seed))
     import uvicorn
 
-    uvicorn.run(app, host=host, port=port, log_level="warning")
+    try:
+        bound = socket.create_server((host, port))
+    except OSError as error:
+        raise EnvironmentProblem(f"{host}:{port}: {error.strerror}; choose another --port") from error
+    on_bound()
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
 
 
 class _Served:

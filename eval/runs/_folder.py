@@ -114,7 +114,7 @@ def read_run(folder: Path | str) -> Run:
     """
     root = Path(folder)
     if not root.is_dir():
-        raise BadInput(f"{root}: no such run folder")
+        raise BadInput(f"{root}: no such run folder; `sandmle eval --out {root}` makes one")
     record = RunRecord.read(root / "run.json")
     stored, _ = _read_lines(root / "episodes.jsonl")
     return Run(root, record, tuple(sorted(_latest(stored).values(), key=_order)))

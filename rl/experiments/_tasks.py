@@ -25,13 +25,15 @@ Sets = Mapping[str, tuple[str, ...]]
 
 async def make_tasks(settings: TaskSettings, out: Path, tell: Callable[[str], None]) -> list[Task]:
     """Make both batches, or go on making them; the tasks that ask for what ``scripted:mix`` can predict."""
+    total = settings.n + settings.n_other
+    tell(f"[tasks] making {total}; then come constants, demonstrations, imitation, updates and measuring")
     found: list[Task] = []
     batches = (("own", settings.seeds, settings.n), ("other", settings.other_seeds, settings.n_other))
     for place, (name, seeds, n) in enumerate(batches):
         seed = 2 * settings.batch_seed + place
         async for task in agenerate_tasks(seeds, n, out=out / "made" / name, seed=seed):
             found.append(task)
-            tell(f"[tasks] {len(found)}: {task.id}")
+            tell(f"[tasks] {len(found)}/{total}: {task.id}")
     return suitable(found)
 
 

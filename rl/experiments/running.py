@@ -162,6 +162,8 @@ async def aexperiment(
     arms = [arm for arm in settings.arms if controls or not arm.control]
     if settings.baseline not in {arm.name for arm in arms}:
         raise BadInput(f"the baseline {settings.baseline!r} is a control: it can't be left out")
+    if tasks is not None and not tasks.is_dir():
+        raise BadInput(f"{tasks}: no such folder of tasks")
     backend = local_backend(allow_unisolated)
     with disk_errors(out), folder_lock(out):
         spent = Spent(out / "spent.json")

@@ -18,9 +18,18 @@ def test_a_training_needs_a_folder():
         train_command("tiny-cpu", None)
 
 
-def test_seeds_are_numbers(tmp_path):
+def test_seeds_are_numbers_and_differ(tmp_path):
     with pytest.raises(BadInput, match="--seeds: give numbers"):
         experiment_command("demo-cpu", tmp_path / "out", seeds="0,one")
+    with pytest.raises(BadInput, match="named twice"):
+        experiment_command("demo-cpu", tmp_path / "out", seeds="1,1")
+
+
+def test_tasks_that_are_not_there_leave_nothing_behind(tmp_path):
+    pytest.importorskip("torch", reason="needs the extra train")
+    with pytest.raises(BadInput, match="no such folder"):
+        experiment_command("demo-cpu", tmp_path / "out", tasks=tmp_path / "none")
+    assert not (tmp_path / "out").exists()
 
 
 def test_an_experiment_that_is_not_there_lists_the_bundled_ones(tmp_path):

@@ -56,6 +56,7 @@ def servers_of(folder: Path) -> list[int]:
     return found
 
 
+@pytest.mark.slow
 def test_one_command_serves_evaluates_and_lets_go(place: Path) -> None:
     done = sandmle(place, *EVAL, "--model", "scripted:dummy", "--serve", "policy")
     assert done.returncode == 0, done.stderr

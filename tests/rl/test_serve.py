@@ -1,6 +1,7 @@
 """The server through the clients that evaluations and rollouts use, over a real socket."""
 
 import asyncio
+import socket
 import threading
 
 import httpx
@@ -16,11 +17,11 @@ from sandmle.agents.chat import ContextOverflow  # noqa: E402
 from sandmle.agents.chat.openai import endpoint_model  # noqa: E402
 from sandmle.agents.chat.tokens import SamplingSettings, TokenChat  # noqa: E402
 from sandmle.agents.chat.tokens.endpoint import TokenEndpoint  # noqa: E402
-from sandmle.errors import InfraError  # noqa: E402
+from sandmle.errors import EnvironmentProblem, InfraError  # noqa: E402
 from sandmle.rl.batches import pad  # noqa: E402
 from sandmle.rl.checkpoints import TinyModel, new_policy  # noqa: E402
 from sandmle.rl.engine.local import LocalEngine  # noqa: E402
-from sandmle.rl.serve import make_app  # noqa: E402
+from sandmle.rl.serve import make_app, serve  # noqa: E402
 from sandmle.rl.tokenizers import train_tokenizer  # noqa: E402
 from sandmle.rl.trainer._learner import token_logprobs  # noqa: E402
 from sandmle.rl.types import Example, Row  # noqa: E402
@@ -173,3 +174,11 @@ async def test_what_the_server_refuses_is_told_apart(engine, policy):
         await engine.sample((1,) * 300, settings, stop, key="a")
     with pytest.raises(InfraError, match="token ids lie between"):
         await engine.sample((10_000,), settings, stop, key="a")
+
+
+def test_a_port_that_is_taken_is_told_and_no_address(policy):
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        pytest.raises(EnvironmentProblem, match="choose another --port"),
+    ):
+        serve(policy, "policy", host="127.0.0.1", port=taken.getsockname()[1], on_bound=pytest.fail)

@@ -13,7 +13,7 @@ __all__ = ["experiment_command", "run_experiment"]
 
 
 def experiment_command(
-    file: Annotated[str, typer.Argument(metavar="FILE", help="A TOML file, or the name of a bundled experiment.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A TOML file, or a bundled experiment: demo-cpu.")],
     out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The experiment's folder; resumed if unfinished.")],
     tasks: Annotated[
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to use in place of making some.")
@@ -29,6 +29,8 @@ def experiment_command(
     if seeds is not None and not all(part.strip().isdecimal() for part in seeds.split(",")):
         raise BadInput(f"--seeds: give numbers from 0 such as 0,1,2, not {seeds!r}")
     chosen = tuple(int(part) for part in seeds.split(",")) if seeds is not None else None
+    if chosen is not None and len(set(chosen)) < len(chosen):
+        raise BadInput(f"--seeds {seeds}: a seed is named twice")
     run_experiment(file, out, seeds=chosen, tasks=tasks, controls=True, allow_unisolated=allow_unisolated)
 
 

@@ -71,7 +71,8 @@ def serve_command(
     """
     from sandmle.rl.serving import VllmSettings
 
-    hint = f"http://{host}:{port}/v1: try `sandmle eval --model openai:{name} --base-url http://{host}:{port}/v1`"
+    url = f"http://{host}:{port}/v1"
+    hint = f"{url}: try `sandmle eval --suite synthetic:DIR --model openai:{name} --base-url {url} --out RUN`"
     if _is_vllm(engine):
         if device is not None:
             raise BadInput("--device: vLLM takes the devices that it finds")
@@ -88,8 +89,7 @@ def serve_command(
     from sandmle.rl.serve import serve
 
     loaded = load_policy(Path(model), device=device or "cpu", dtype=dtype or "float32")
-    typer.echo(hint)
-    serve(loaded, name, host=host, port=port, seed=seed)
+    serve(loaded, name, host=host, port=port, seed=seed, on_bound=lambda: typer.echo(hint))
 
 
 def _is_vllm(engine: str) -> bool:

@@ -25,7 +25,10 @@ Backend = Literal["local", "verl"]
 def train_command(
     config: Annotated[
         str,
-        typer.Argument(metavar="CONFIG", help="A TOML file, or the name of a bundled config, experiment or recipe."),
+        typer.Argument(
+            metavar="CONFIG",
+            help="A TOML file, or what comes with sandmle: tiny-cpu, smollm2-135m; demo-cpu; qwen3-8b, -14b, -30b-a3b.",
+        ),
     ],
     out: Annotated[
         Path | None,
@@ -147,7 +150,7 @@ def _train(settings: TrainSettings, out: Path, trainer: Trainer, allow_unisolate
         with train_progress() as show:
             policy = asyncio.run(train(settings, out, on_step=show, allow_unisolated=allow_unisolated))
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command goes on from the last checkpoint in {out}", err=True)
+        typer.echo(f"stopped; the same command goes on from what is finished in {out}", err=True)
         gc.freeze()
         raise typer.Exit(130) from None
     typer.echo(f"{policy}: the trained policy; `sandmle serve {policy}` lets scaffolds use it")

@@ -177,6 +177,7 @@ print(*(task.id for task in load_suite("bundled").tasks))
 
 
 @pytest.mark.flow
+@pytest.mark.slow
 def test_two_processes_prepare_it_at_once(data_dir):
     both = [subprocess.Popen([sys.executable, "-c", CODE], stdout=subprocess.PIPE, text=True) for _ in range(2)]
     outputs = [process.communicate()[0] for process in both]

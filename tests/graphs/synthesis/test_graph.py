@@ -34,6 +34,7 @@ async def test_a_slot_ends_with_a_whole_task_that_passes_its_check(
     assert report.findings == ()
 
 
+@pytest.mark.slow
 async def test_scripts_that_crash_go_back_to_the_developer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.developer
@@ -54,6 +55,7 @@ async def test_scripts_that_crash_go_back_to_the_developer(run_slot, team: Team)
     assert "no trees here" in told[1].problem
 
 
+@pytest.mark.slow
 async def test_a_ladder_out_of_order_goes_back_with_the_measured_scores_and_is_given_up_after_bounded_attempts(
     run_slot, team: Team, context: SynthesisContext
 ) -> None:
@@ -82,6 +84,7 @@ async def test_a_ladder_out_of_order_goes_back_with_the_measured_scores_and_is_g
     assert not list(Path(context.out).glob("*/task.json"))
 
 
+@pytest.mark.slow
 async def test_an_evaluator_that_disagrees_goes_back_to_the_engineer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.engineer
@@ -104,6 +107,7 @@ async def test_an_evaluator_that_disagrees_goes_back_to_the_engineer(run_slot, t
     assert "score" in told[1].problem
 
 
+@pytest.mark.slow
 async def test_a_brief_that_tells_the_rule_goes_back_to_the_writer(run_slot, team: Team) -> None:
     told: list[Feedback | None] = []
     real = team.writer

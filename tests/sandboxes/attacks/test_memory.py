@@ -69,7 +69,7 @@ print(libc.mlock(ctypes.c_void_p(address), ctypes.c_size_t(1 << 30)), libc.mlock
 async def test_memory_of_a_step_is_free_after_it(sandbox: Sandbox):
     code = """
 import os
-kept = [os.memfd_create(str(n)) for n in range(3)]
+kept = [os.memfd_create(str(n)) for n in range(6)]
 for fd in kept:
     os.ftruncate(fd, 64 << 20)
     os.pwrite(fd, bytes(64 << 20), 0)
@@ -81,4 +81,4 @@ print(shared())
     measure = code.partition("def shared")
     during = int((await sandbox.run(code, timeout=60)).output)
     after = int((await sandbox.run("def shared" + measure[2], timeout=30)).output)
-    assert during - after > 150
+    assert during - after > 200  # of 384; others use shared memory too

@@ -99,6 +99,7 @@ def test_equal_seeds_give_equal_bytes(made: Any) -> None:
     assert hash_tree(made.generate("again")) == hash_tree(made.root / "draw")
 
 
+@pytest.mark.slow
 def test_every_rung_runs_and_the_informed_one_is_best(made: Any) -> None:
     scores = {rung: made.score(rung) for rung in made.plan.rungs}
     assert scores["informed"] > max(scores[rung] for rung in made.plan.rungs[:-1])
