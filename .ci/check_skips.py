@@ -14,6 +14,9 @@ from xml.etree import ElementTree
 
 __all__ = ["expected_skips", "main", "skipped_tests"]
 
+_WHOLE_FILE = "collection skipped"
+"""The message where a whole file skips itself; its reason stands in the text."""
+
 
 def expected_skips(path: Path) -> dict[str, str]:
     """Reason by pattern.
@@ -39,7 +42,8 @@ def skipped_tests(path: Path) -> list[str]:
         for skip in case.iter("skipped"):
             if skip.get("type") != "pytest.xfail":
                 where = f"{case.get('classname')}.{case.get('name')}".strip(".")
-                skips.append(f"{where}: {skip.get('message')}")
+                message = skip.get("message")
+                skips.append(f"{where}: {skip.text if message == _WHOLE_FILE else message}")
     return skips
 
 

@@ -37,6 +37,7 @@ def test_lacks_a_library(): pytest.importorskip("no_such_library")
 @pytest.fixture
 def report(tmp_path):
     (tmp_path / "test_sample.py").write_text(SAMPLE)
+    (tmp_path / "test_whole.py").write_text('import pytest\npytest.importorskip("no_such_library", reason="no sea")\n')
     command = [
         sys.executable,
         "-m",
@@ -46,6 +47,7 @@ def report(tmp_path):
         "no:cacheprovider",
         "--junitxml=report.xml",
         "test_sample.py",
+        "test_whole.py",
     ]
     subprocess.run(command, cwd=tmp_path, env={"PATH": ""}, check=True, capture_output=True)
     return tmp_path / "report.xml"
@@ -53,9 +55,11 @@ def report(tmp_path):
 
 def test_skips_are_read_from_pytest_and_expected_failures_are_not(report):
     skips = check_skips.skipped_tests(report)
-    assert len(skips) == 2
-    assert skips[0] == "test_sample.test_skipped: needs a moon"
-    assert "no_such_library" in skips[1]
+    assert len(skips) == 3
+    (whole,) = [skip for skip in skips if skip.startswith("test_whole: ")]
+    assert "no sea" in whole
+    assert "test_sample.test_skipped: needs a moon" in skips
+    assert any("test_lacks_a_library" in skip and "no_such_library" in skip for skip in skips)
 
 
 def test_a_skip_that_nobody_expects_fails(report, tmp_path, capsys):
@@ -65,7 +69,7 @@ def test_a_skip_that_nobody_expects_fails(report, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert "SKIP NOT EXPECTED  test_sample.test_lacks_a_library" in printed
     assert "1 skipped: needs a moon  [no moon in CI]" in printed
-    allowed.write_text("needs a moon # no moon in CI\nno_such_library # never installed\n")
+    allowed.write_text("needs a moon # no moon in CI\nno_such_library # never installed\nno sea # inland\n")
     assert check_skips.main(str(report), str(allowed)) == 0
 
 
