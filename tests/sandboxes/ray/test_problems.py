@@ -28,6 +28,9 @@ def test_more_than_one_gpu_for_a_sandbox():
 async def test_nobody_listens(monkeypatch):
     if importlib.util.find_spec("ray") is None:
         pytest.skip("needs pip install 'sandmle[ray]'")
+    import ray
+
+    ray.shutdown()  # other tests may have joined a cluster
     with socket.create_server(("127.0.0.1", 0)) as server:
         monkeypatch.setenv("RAY_ADDRESS", f"127.0.0.1:{server.getsockname()[1]}")
     async with RayBackend() as backend:
