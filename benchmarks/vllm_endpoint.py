@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from sandmle.agents.chat.tokens import Sample, SamplingSettings
+from sandmle.agents.chat.tokens import Engine, Sample, SamplingSettings
 from sandmle.agents.chat.tokens.endpoint import TokenEndpoint
 from sandmle.eval.runs import read_run
 from sandmle.files import hash_tree
@@ -86,9 +86,9 @@ class Stage:
             turns=turns, group=rollouts, sampling=SamplingSettings(max_new_tokens=80, max_tokens=8_192)
         )
 
-    async def play(self, policy: PolicyWeights, engine: object, group: int) -> list[Episode]:
+    async def play(self, policy: PolicyWeights, engine: Engine, group: int) -> list[Episode]:
         """The rollouts of one group, all at once."""
-        player = Player("train:policy", [self.task], engine, policy.renderer, self.backend, self.settings, seed=0)  # type: ignore[arg-type]
+        player = Player("train:policy", [self.task], engine, policy.renderer, self.backend, self.settings, seed=0)
         played = [player.episode(self.task, group, repeat) for repeat in range(self.settings.group)]
         return [each.episode for each in await asyncio.gather(*played)]
 
