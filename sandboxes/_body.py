@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
 from sandmle.sandboxes._guest.removal import remove_folder
@@ -99,7 +99,7 @@ class Done(NamedTuple):
     limit: float
 
 
-class LocalSnapshot:
+class LocalSnapshot(Closing):
     """See ``Snapshot``: a frozen sandbox, or what it takes to come to the same state again."""
 
     def __init__(self, family: object, done: tuple[Done, ...], frozen: Frozen | None, workspace: bytes) -> None:
@@ -117,13 +117,3 @@ class LocalSnapshot:
             if self.frozen is not None:
                 self.frozen.unwant()
                 await finish(self.frozen.release())
-
-    async def __aenter__(self) -> Self:
-        """The snapshot itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the snapshot."""
-        await self.aclose()

@@ -28,13 +28,13 @@ import weakref
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 from pathlib import Path
-from types import TracebackType
-from typing import Self, TypeVar
+from typing import TypeVar
 
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.sandboxes._body import Body
 from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._gpus import check_gpus
@@ -57,7 +57,7 @@ T = TypeVar("T")
 _log = logging.getLogger("sandmle.sandboxes")
 
 
-class LocalBackend:
+class LocalBackend(Closing):
     """Makes sandboxes on this machine (see the module's text for the tiers).
 
     It may be used from several event loops, each sandbox from one alone. Its warm interpreters end with ``aclose``,
@@ -140,16 +140,6 @@ class LocalBackend:
             self._zygotes.clear()
         for zygote in zygotes:
             await asyncio.to_thread(zygote.close)
-
-    async def __aenter__(self) -> Self:
-        """The backend itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the backend."""
-        await self.aclose()
 
     async def _learn(self) -> Capabilities:
         if self._found is None:

@@ -10,12 +10,12 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sandmle.errors import InfraError
 from sandmle.sandboxes._body import Body, Done, LocalSnapshot
 from sandmle.sandboxes._channel import Channel, Unforkable
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
@@ -32,7 +32,7 @@ _MOST_GENERATIONS = 24
 _log = logging.getLogger("sandmle.sandboxes")
 
 
-class LocalSandbox:
+class LocalSandbox(Closing):
     """One sandbox of the local backend; see ``Sandbox`` for what each method promises."""
 
     def __init__(
@@ -176,16 +176,6 @@ class LocalSandbox:
         """Kill everything inside and drop the workspace."""
         self._closed = True
         await self._body.aclose()
-
-    async def __aenter__(self) -> Self:
-        """The sandbox itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the sandbox."""
-        await self.aclose()
 
     async def _freeze(self) -> Frozen | None:
         """Freeze what runs, and go on in a branch of it; None, and a warning, if the state can't be forked.

@@ -23,9 +23,10 @@ from pydantic import Field, ValidationError, model_validator
 from sandmle.agents.roles import ROLES, Player, Role
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.prompts import load_prompt
-from sandmle.record import Record, first_problem
+from sandmle.record import Record
 from sandmle.settings import get_settings
 from sandmle.trajectory import Price
+from sandmle.wrong_settings import wrong_settings
 
 __all__ = ["PRESETS", "ModelSettings", "TeamSettings", "parse_team"]
 
@@ -187,6 +188,6 @@ def _read_file(path: Path) -> TeamSettings:
     except OSError as error:
         raise BadInput(f"{path}: {error.strerror or error}") from error
     except ValidationError as error:
-        raise BadInput(f"{path}: {first_problem(error)}") from error
+        raise BadInput("\n".join(f"{path}: {line}" for line in wrong_settings(error, TeamSettings))) from error
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise BadInput(f"{path}: no TOML: {error}") from error

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
-from sandmle.errors import BadInput
-from sandmle.record import Record, first_problem, sha256_json
-from sandmle.rl._bundled import bundled_names, read_named
+from sandmle.record import Record, sha256_json
+from sandmle.rl.config_files import bundled_names, load_settings
 from sandmle.rl.experiments._costs import CostName
 from sandmle.rl.trainer import TrainSettings
 
@@ -151,14 +149,9 @@ class ExperimentSettings(Record):
         """Read an experiment by its path, or by the name of a bundled one.
 
         Raises:
-            BadInput: there is none, it is no TOML, or a value can't be used; names it.
+            BadInput: there is none, it is no experiment, or values can't be used; names each, one a line.
         """
-        try:
-            return cls.model_validate(tomllib.loads(read_named(name, "experiments", "bundled", kind="experiments")))
-        except ValidationError as error:
-            raise BadInput(f"{name}: {first_problem(error)}") from error
-        except ValueError as error:
-            raise BadInput(f"{name}: no TOML ({error})") from error
+        return load_settings(cls, name, "experiment")
 
 
 def merged(settings: TrainSettings, change: Mapping[str, Any]) -> TrainSettings:
@@ -180,4 +173,4 @@ def _merged(base: dict[str, Any], change: Mapping[str, Any]) -> dict[str, Any]:
 
 def bundled_experiments() -> tuple[str, ...]:
     """The names of the experiments that come with sandmle."""
-    return bundled_names("experiments", "bundled")
+    return bundled_names("experiment")

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sandmle.errors import BadInput
 from sandmle.graphs.scaffold import scaffold_names
 from sandmle.record import Record
-from sandmle.rl._bundled import bundled_names, read_named
+from sandmle.rl.config_files import bundled_names, load_settings
 from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rllm.demonstrations import is_parquet
@@ -254,30 +253,11 @@ class Recipe(Record):
         """Read a recipe by its path, or by the name of a bundled one; ``changes`` replace fields of it and its tables.
 
         Raises:
-            BadInput: there is none, it is no TOML, or a value can't be used; names every such value, one a line.
+            BadInput: there is none, it is no recipe, or values can't be used; names each, one a line.
         """
-        try:
-            return cls.model_validate(
-                _changed(tomllib.loads(read_named(name, "configs", "rllm", kind="recipes")), changes or {})
-            )
-        except ValidationError as error:
-            raise BadInput("\n".join(f"{name}: {line}" for line in _problems(error))) from error
-        except ValueError as error:
-            raise BadInput(f"{name}: no TOML ({error})") from error
+        return load_settings(cls, name, "recipe", changes)
 
 
 def bundled_recipes() -> tuple[str, ...]:
     """The names of the recipes that come with sandmle."""
-    return bundled_names("configs", "rllm")
-
-
-def _changed(plain: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
-    tables = {name: {**plain.get(name, {}), **value} for name, value in changes.items() if isinstance(value, Mapping)}
-    return {**plain, **changes, **tables}
-
-
-def _problems(error: ValidationError) -> list[str]:
-    return [
-        f"{'.'.join(map(str, fault['loc']))}: {str(fault['msg']).removeprefix('Value error, ')}"
-        for fault in error.errors(include_url=False)
-    ]
+    return bundled_names("recipe")

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, field_validator
 
 from sandmle.agents.chat.tokens import Reading
-from sandmle.errors import BadInput
-from sandmle.record import Record, first_problem, sha256_json
-from sandmle.rl._bundled import bundled_names, read_named
+from sandmle.record import Record, sha256_json
 from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
 from sandmle.rl.checkpoints import TinyModel
+from sandmle.rl.config_files import bundled_names, load_settings
 from sandmle.rl.engine import Batching
 from sandmle.rl.groups import GroupSettings
 from sandmle.rl.losses import LossSettings
@@ -181,16 +179,11 @@ class TrainSettings(Record):
         """Read a config by its path, or by the name of a bundled one; paths in it are relative to the working folder.
 
         Raises:
-            BadInput: there is none, it is no TOML, or a value can't be used; names it.
+            BadInput: there is none, it is no config, or values can't be used; names each, one a line.
         """
-        try:
-            return cls.model_validate(tomllib.loads(read_named(name, "configs", kind="configs")))
-        except ValidationError as error:
-            raise BadInput(f"{name}: {first_problem(error)}") from error
-        except ValueError as error:
-            raise BadInput(f"{name}: no TOML ({error})") from error
+        return load_settings(cls, name, "config")
 
 
 def bundled_configs() -> tuple[str, ...]:
     """The names of the configs that come with sandmle."""
-    return bundled_names("configs")
+    return bundled_names("config")

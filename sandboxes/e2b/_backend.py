@@ -9,10 +9,10 @@ import shlex
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from types import MappingProxyType, TracebackType
-from typing import Self
+from types import MappingProxyType
 
 from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._inputs import packed_inputs
 from sandmle.sandboxes._protocol import Capabilities, Image, SandboxSpec
 from sandmle.sandboxes.e2b._faults import Patience
@@ -30,7 +30,7 @@ _ARCHIVE = f"{UPLOADS}/program.tar.gz"
 _UNPACK = f"umask 022 && mkdir -p {PROGRAM} && chmod 700 {PRIVATE} && tar -xzf {shlex.quote(_ARCHIVE)} -C {PROGRAM} && "
 
 
-class E2BBackend:
+class E2BBackend(Closing):
     """Makes sandboxes at E2B (see the package's text).
 
     It may be used from several event loops, each sandbox from one alone.
@@ -100,16 +100,6 @@ class E2BBackend:
     async def aclose(self) -> None:
         """Take down the machines and drop the snapshots that are left."""
         await self._service.aclose()
-
-    async def __aenter__(self) -> Self:
-        """The backend itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the backend."""
-        await self.aclose()
 
     async def _set_up(self, machine: Machine, spec: SandboxSpec, config: dict[str, object]) -> None:
         program = await asyncio.to_thread(packed_program)

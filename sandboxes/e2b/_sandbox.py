@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import base64
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sandmle.errors import InfraError
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot
@@ -22,7 +22,7 @@ _GRACE_S = 30.0
 _FILE_S = 120.0
 
 
-class E2BSandbox:
+class E2BSandbox(Closing):
     """One sandbox; see ``Sandbox`` for what each method promises. A fork or snapshot copies the whole machine."""
 
     def __init__(self, machine: Machine, service: Service, spec: SandboxSpec, slots: asyncio.Semaphore) -> None:
@@ -145,16 +145,6 @@ class E2BSandbox:
             self._closed = True
             await finish(self._service.stop(self._machine))
 
-    async def __aenter__(self) -> Self:
-        """The sandbox itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the sandbox."""
-        await self.aclose()
-
     def _relative(self, machine: Machine, index: int) -> E2BSandbox:
         child = E2BSandbox(machine, self._service, self._spec, self._slots)
         child._origin, child._family, child._cells = "forked", self._family, self._cells
@@ -176,7 +166,7 @@ class E2BSandbox:
             raise InfraError("the sandbox is closed")
 
 
-class E2BSnapshot:
+class E2BSnapshot(Closing):
     """A machine's state kept at E2B, which lasts, and costs, until it is closed.
 
     Attributes:
@@ -201,13 +191,3 @@ class E2BSnapshot:
         if not self.closed:
             self.closed = True
             await finish(self._service.drop(self.template))
-
-    async def __aenter__(self) -> Self:
-        """The snapshot itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the snapshot."""
-        await self.aclose()

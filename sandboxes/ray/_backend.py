@@ -5,10 +5,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._configuration import checked_variables
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._inputs import packed_inputs
@@ -24,7 +23,7 @@ __all__ = ["RayBackend"]
 _log = logging.getLogger("sandmle.sandboxes")
 
 
-class RayBackend:
+class RayBackend(Closing):
     """Makes sandboxes in a Ray cluster (see the package's text).
 
     It may be used from several event loops, each sandbox from one alone.
@@ -95,16 +94,6 @@ class RayBackend:
     async def aclose(self) -> None:
         """End all places, and whatever sandboxes are left in them."""
         self._places.close()
-
-    async def __aenter__(self) -> Self:
-        """The backend itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the backend."""
-        await self.aclose()
 
     def _reserve(self, cpus: int) -> int:
         _cluster.connect()

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Awaitable, Callable, Sequence
-from types import TracebackType
-from typing import Any, Self
+from typing import Any
 
 from sandmle.errors import InfraError
+from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._protocol import Origin, Snapshot
 from sandmle.sandboxes.ray._calls import LostPlace, answer
@@ -66,7 +66,7 @@ class Family:
         await self._leave(self._place, self.lost)
 
 
-class RaySandbox:
+class RaySandbox(Closing):
     """One sandbox; see ``Sandbox`` for what each method promises."""
 
     def __init__(self, family: Family, number: int, origin: Origin) -> None:
@@ -163,16 +163,6 @@ class RaySandbox:
             self._closed = True
             await finish(self._family.release(self._number))
 
-    async def __aenter__(self) -> Self:
-        """The sandbox itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the sandbox."""
-        await self.aclose()
-
     async def _use(self, method: Method, *args: Any, **options: Any) -> Any:  # noqa: ANN401 - the method's result
         self._refuse_if_closed()
         result, self._origin = await self._family.call("use", self._number, method, *args, **options)
@@ -183,7 +173,7 @@ class RaySandbox:
             raise InfraError("the sandbox is closed")
 
 
-class RaySnapshot:
+class RaySnapshot(Closing):
     """A state that the family's place keeps until it is closed.
 
     Attributes:
@@ -204,13 +194,3 @@ class RaySnapshot:
         if not self.closed:
             self.closed = True
             await finish(self.family.release(self.number))
-
-    async def __aenter__(self) -> Self:
-        """The snapshot itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the snapshot."""
-        await self.aclose()

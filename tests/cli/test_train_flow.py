@@ -47,7 +47,7 @@ def sandmle(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 def test_a_config_that_is_not_there_is_exit_2_and_one_line(tmp_path: Path) -> None:
     done = sandmle(tmp_path, "train", "nowhere", "--out", "out")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
-    assert "nowhere: neither a file nor one of the bundled configs" in done.stderr
+    assert "nowhere: neither a file nor one that comes with sandmle" in done.stderr
     assert not (tmp_path / "out").exists()
 
 

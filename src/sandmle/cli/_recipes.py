@@ -3,23 +3,12 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import typer
 
 from sandmle.errors import BadInput
 
-__all__ = ["is_recipe", "run_recipe"]
-
-
-def is_recipe(config: str) -> bool:
-    """Whether a name or path is that of a recipe for rLLM, not of a config of the embedded trainer."""
-    from sandmle.rl.rllm.recipe import bundled_recipes
-
-    if config in bundled_recipes():
-        return True
-    path = Path(config)
-    return path.is_file() and 'trainer = "rllm"' in path.read_text(encoding="utf-8", errors="replace").splitlines()
+__all__ = ["run_recipe"]
 
 
 def run_recipe(

@@ -14,6 +14,7 @@ import typer
 from sandmle.cli.experiment import run_experiment
 
 if TYPE_CHECKING:
+    from sandmle.rl.config_files import Kind
     from sandmle.rl.trainer import TrainSettings
 
 __all__ = ["train_command"]
@@ -36,7 +37,7 @@ def train_command(
             "--out",
             metavar="DIR",
             help="The training's folder; resumed where unfinished.",
-            show_default="the name of a bundled experiment",
+            show_default="an experiment's name",
         ),
     ] = None,
     tasks: Annotated[
@@ -77,20 +78,22 @@ def train_command(
 
     `demo-cpu` is the learning demo: it makes tasks and demonstrations, trains, and measures on held-out tasks.
     """
-    from sandmle.cli._recipes import is_recipe, run_recipe
     from sandmle.errors import BadInput
-    from sandmle.rl.experiments import bundled_experiments
+    from sandmle.rl.config_files import kind_of
     from sandmle.rl.trainer import TrainSettings
 
-    _refuse_combination(config, trainer, backend, recipe=is_recipe(config))
-    if is_recipe(config):
+    kind = kind_of(config)
+    _refuse_combination(config, kind, trainer, backend)
+    if kind == "recipe":
+        from sandmle.cli._recipes import run_recipe
+
         changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
         run_recipe(config, _given(**changes), dry_run=dry_run, as_json=as_json, allow_unisolated=allow_unisolated)
         return
-    if config in bundled_experiments():
+    if kind == "experiment":
         run_experiment(
             config,
-            out or Path(config),
+            out or Path(Path(config).stem),
             seeds=None if seed is None else (seed,),
             tasks=tasks,
             controls=controls,
@@ -99,7 +102,7 @@ def train_command(
         )
         return
     if controls:
-        raise BadInput(f"--controls: {config} is no experiment; those are {', '.join(bundled_experiments())}")
+        raise BadInput(f"--controls: {config} is no experiment, as demo-cpu is")
     settings = TrainSettings.load(config)
     if recipe is not None:
         raise BadInput(f"--recipe: {config} is no recipe for rLLM")
@@ -119,17 +122,16 @@ def _given(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _refuse_combination(config: str, trainer: Trainer | None, backend: Backend | None, *, recipe: bool) -> None:
+def _refuse_combination(config: str, kind: Kind, trainer: Trainer | None, backend: Backend | None) -> None:
     from sandmle.errors import BadInput
-    from sandmle.rl.experiments import bundled_experiments
 
-    if recipe and (trainer == "sandmle" or backend == "local"):
+    if kind == "recipe" and (trainer == "sandmle" or backend == "local"):
         raise BadInput(f"{config} is a recipe for rLLM's trainer on verl; --backend local takes a config of ours")
-    if backend == "verl" and not recipe:
+    if backend == "verl" and kind != "recipe":
         raise BadInput(f"--backend verl takes a recipe, such as qwen3-8b, and {config} is none")
     if backend == "local" and trainer != "rllm":
         raise BadInput("--backend is one of rLLM's trainer: --trainer rllm")
-    if config in bundled_experiments() and trainer == "rllm":
+    if kind == "experiment" and trainer == "rllm":
         raise BadInput(f"{config} is an experiment, which our own trainer makes")
 
 

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING
 from pydantic import ValidationError
 
 from sandmle.errors import BadInput
-from sandmle.record import Record, first_problem
+from sandmle.record import Record
 from sandmle.seeds._infer import class_labels, infer_problem, infer_target, is_number
 from sandmle.seeds._metrics import DEFAULT_METRICS, METRICS
 from sandmle.seeds._record import Seed
 from sandmle.seeds._table import SeedTable
 from sandmle.task import TASK_ID, ProblemType
+from sandmle.wrong_settings import wrong_settings
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -136,7 +137,7 @@ def _options(folder: Path) -> FolderOptions:
     try:
         return FolderOptions.model_validate(tomllib.loads(path.read_text("utf-8")))
     except ValidationError as error:
-        raise BadInput(f"{path}: {first_problem(error)}") from error
+        raise BadInput("\n".join(f"{path}: {line}" for line in wrong_settings(error, FolderOptions))) from error
     except (OSError, ValueError) as error:
         raise BadInput(f"{path}: {error}") from error
 
