@@ -57,6 +57,8 @@ def load_tokenizer(folder: Path) -> FastTokenizer:
         EnvironmentProblem: the extra ``train`` is not installed.
     """
     library, path = _library(), folder / FILE
+    if not path.exists():
+        raise BadInput(f"{folder}: no policy there: {FILE} is missing")
     try:
         return FastTokenizer(library.from_file(str(path)))
     except Exception as error:

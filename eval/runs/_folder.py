@@ -115,6 +115,8 @@ def read_run(folder: Path | str) -> Run:
     root = Path(folder)
     if not root.is_dir():
         raise BadInput(f"{root}: no such run folder; `sandmle eval --out {root}` makes one")
+    if not (root / "run.json").exists():
+        raise BadInput(f"{root}: not a run of `sandmle eval`: it has no run.json")
     record = RunRecord.read(root / "run.json")
     stored, _ = _read_lines(root / "episodes.jsonl")
     return Run(root, record, tuple(sorted(_latest(stored).values(), key=_order)))

@@ -228,6 +228,8 @@ class Task:
         """
         if not root.is_dir():
             raise BadInput(f"{root}: no such task folder")
+        if not (root / "task.json").exists():
+            raise BadInput(f"{root}: not a task: it has no task.json")
         return cls(root.resolve(), TaskManifest.read(root / "task.json"))
 
     @property

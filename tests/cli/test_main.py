@@ -43,7 +43,8 @@ BAD = {
         ["eval", "--suite", "synthetic:x", "--model", "m", "--out", "new", "--protocol", "loud"],
         "'clean', 'train', 'paper' or 'dojo'",
     ),
-    "not a run": (["report", "empty"], "empty"),
+    "not a run": (["report", "empty"], "empty: not a run of `sandmle eval`"),
+    "not a task": (["show", "empty"], "empty: not a task: it has no task.json"),
     "submission of a broken task": (["grade", "broken", "missing.csv"], "broken/task.json"),
     "unknown command": (["synthesise"], "synthesise"),
 }

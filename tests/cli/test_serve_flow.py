@@ -101,6 +101,7 @@ def test_a_server_that_is_killed_ends_the_run_with_one_line_and_the_same_command
     ("arguments", "says"),
     [
         (["serve", "policy", "--tensor-parallel-size", "8"], "--tensor-parallel-size: the embedded engine has no such"),
+        (["serve", "nowhere"], "nowhere: no policy there: tokenizer.json is missing"),
         (["serve", "policy", "--engine", "tgi"], "--engine tgi: it is embedded or vllm"),
         (EVAL, "no policy: give --model NAME, or --serve"),
         ([*EVAL, "--serve", "nowhere"], "nowhere: no policy there"),

@@ -34,7 +34,7 @@ def test_a_file_is_known_by_what_it_holds(tmp_path: Path, text, kind):
 def test_another_kind_is_refused(tmp_path: Path, text, kind):
     path = tmp_path / "mine.toml"
     path.write_text(text)
-    with pytest.raises(BadInput, match=f"mine.toml: this is an? {kind}.*, not a config of our trainer"):
+    with pytest.raises(BadInput, match=rf"mine\.toml: this is an? {kind}.*, not a config of our trainer"):
         load_settings(TrainSettings, str(path), "config")
 
 
@@ -48,7 +48,7 @@ def test_what_is_no_file_lists_all_that_come_with_sandmle(tmp_path: Path):
 def test_what_is_no_toml_is_named(tmp_path: Path, data):
     path = tmp_path / "mine.toml"
     path.write_bytes(data)
-    with pytest.raises(BadInput, match="mine.toml: no TOML"):
+    with pytest.raises(BadInput, match=r"mine\.toml: no TOML"):
         kind_of(str(path))
 
 
