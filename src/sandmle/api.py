@@ -9,14 +9,14 @@ The sync forms work inside a running event loop (Jupyter) too: they then run in 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
 from pydantic import ValidationError
 
-from sandmle.background import iterate, run
+from sandmle.background import as_iterator, blocking
 from sandmle.errors import BadInput
 from sandmle.grades import GradeReport
 from sandmle.record import first_problem
@@ -105,42 +105,10 @@ async def _published(
                 yield batch.task(record)
 
 
-def generate_tasks(
-    seeds: Sequence[str],
-    n: int,
-    *,
-    out: Path | str = "tasks",
-    seed: int = 0,
-    jobs: int | None = None,
-    n_train: int = 200,
-    n_test: int | None = None,
-    mix: str = "seed",
-    team: str = "procedural",
-    strictness: Strictness = "standard",
-    replies: Path | str | None = None,
-    offline: bool = False,
-    sandbox: SandboxName = "local",
-    on_progress: Callable[[Progress], None] | None = None,
-) -> Iterator[Task]:
-    """``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed."""
-    return iterate(
-        agenerate_tasks(
-            seeds,
-            n,
-            out=out,
-            seed=seed,
-            jobs=jobs,
-            n_train=n_train,
-            n_test=n_test,
-            mix=mix,
-            team=team,
-            strictness=strictness,
-            replies=replies,
-            offline=offline,
-            sandbox=sandbox,
-            on_progress=on_progress,
-        )
-    )
+generate_tasks = as_iterator(
+    agenerate_tasks,
+    "``agenerate_tasks`` as an iterator; same arguments. Closing it early stops the batch, which can be resumed.",
+)
 
 
 async def aevaluate(
@@ -246,66 +214,10 @@ async def aevaluate(
     return summarize([finished])
 
 
-def evaluate(
-    *,
-    suite: str,
-    models: Sequence[str],
-    out: Path | str,
-    scaffolds: Sequence[str] = ("react",),
-    repeats: int = 1,
-    protocol: Protocol = "clean",
-    reward: str = "paper",
-    seed: int = 0,
-    temperature: float = 1.0,
-    turns: int | None = None,
-    step_seconds: float | None = None,
-    prompt_tokens: int | None = None,
-    episode_seconds: float | None = None,
-    episode_tokens: int | None = None,
-    run_tokens: int | None = None,
-    run_seconds: float | None = None,
-    jobs: int | None = None,
-    base_url: str | None = None,
-    endpoint_name: str | None = None,
-    api_key: str | None = None,
-    requests_per_minute: float | None = None,
-    tokens_per_minute: float | None = None,
-    prices: Mapping[str, tuple[float, float]] | None = None,
-    allow_unisolated: bool = False,
-    sandbox: SandboxName = "local",
-    on_event: Callable[[RunEvent], None] | None = None,
-) -> Report:
-    """``aevaluate`` for callers that are not async; same arguments. Ctrl-C stops the run, which can be resumed."""
-    return run(
-        aevaluate(
-            suite=suite,
-            models=models,
-            out=out,
-            scaffolds=scaffolds,
-            repeats=repeats,
-            protocol=protocol,
-            reward=reward,
-            seed=seed,
-            temperature=temperature,
-            turns=turns,
-            step_seconds=step_seconds,
-            prompt_tokens=prompt_tokens,
-            episode_seconds=episode_seconds,
-            episode_tokens=episode_tokens,
-            run_tokens=run_tokens,
-            run_seconds=run_seconds,
-            jobs=jobs,
-            base_url=base_url,
-            endpoint_name=endpoint_name,
-            api_key=api_key,
-            requests_per_minute=requests_per_minute,
-            tokens_per_minute=tokens_per_minute,
-            prices=prices,
-            allow_unisolated=allow_unisolated,
-            sandbox=sandbox,
-            on_event=on_event,
-        )
-    )
+evaluate = blocking(
+    aevaluate,
+    "``aevaluate`` for callers that are not async; same arguments. Ctrl-C stops the run, which can be resumed.",
+)
 
 
 def grade(task: Path | str | Task, submission: Path | str) -> GradeReport:

@@ -5,13 +5,36 @@ from __future__ import annotations
 import asyncio
 import queue
 import threading
-from collections.abc import AsyncGenerator, Coroutine, Iterator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator
 from contextlib import aclosing, suppress
-from typing import Any, Generic, Self, TypeVar
+from functools import wraps
+from typing import Any, Generic, ParamSpec, Self, TypeVar
 
-__all__ = ["iterate", "run"]
+__all__ = ["as_iterator", "blocking", "iterate", "run"]
 
+F = TypeVar("F", bound=Callable[..., Any])
+P = ParamSpec("P")
 T = TypeVar("T")
+
+
+def blocking(function: Callable[P, Coroutine[Any, Any, T]], doc: str) -> Callable[P, T]:
+    """``function`` for callers that are not async, by its name without the ``a`` in front."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> T:
+        return run(function(*args, **options))
+
+    return _renamed(call, doc)
+
+
+def as_iterator(function: Callable[P, AsyncGenerator[T, None]], doc: str) -> Callable[P, Iterator[T]]:
+    """``function`` as one whose result is a plain iterator, by its name without the ``a`` in front."""
+
+    @wraps(function)
+    def call(*args: P.args, **options: P.kwargs) -> Iterator[T]:
+        return iterate(function(*args, **options))
+
+    return _renamed(call, doc)
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
@@ -43,6 +66,12 @@ def iterate(source: AsyncGenerator[T, None]) -> Iterator[T]:
             yield item[0]
             background.loop.call_soon_threadsafe(asked.release)
         background.result()
+
+
+def _renamed(call: F, doc: str) -> F:
+    call.__name__ = call.__qualname__ = call.__name__.removeprefix("a")
+    call.__doc__ = doc
+    return call
 
 
 class _Background(Generic[T]):
