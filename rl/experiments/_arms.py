@@ -13,7 +13,7 @@ from sandmle.rl.experiments._constants import ConstantScore, best_constant
 from sandmle.rl.experiments._costs import Cost
 from sandmle.rl.experiments._measure import Asked, Measured, measure
 from sandmle.rl.experiments._report import Results
-from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings, merged
+from sandmle.rl.experiments._settings import IMITATION, ArmSettings, ExperimentSettings, merged
 from sandmle.rl.experiments._tasks import HELD_OUT
 from sandmle.rl.trainer import GrpoSettings, TrainSettings
 from sandmle.rl.trainer.training import StepDone, atrain
@@ -22,7 +22,6 @@ from sandmle.task import Task
 
 __all__ = ["Arms"]
 
-IMITATION = "imitation"
 _SURE = 0.8
 """Share of the other arm's updates that a matched arm makes before its costs are looked at."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from sandmle.record import Record, sha256_json
 from sandmle.rl.config_files import bundled_names, load_settings
@@ -13,6 +13,7 @@ from sandmle.rl.experiments._costs import CostName
 from sandmle.rl.trainer import TrainSettings
 
 __all__ = [
+    "IMITATION",
     "ArmSettings",
     "ExperimentSettings",
     "MatchSettings",
@@ -22,6 +23,8 @@ __all__ = [
     "merged",
 ]
 
+IMITATION = "imitation"
+"""The folder, beside those of a seed's arms, of the imitation that all of them start from."""
 SetName = Literal["same", "other", "unseen"]
 Positive = Annotated[int, Field(gt=0)]
 
@@ -53,6 +56,7 @@ class ArmSettings(Record):
     """One arm.
 
     Attributes:
+        name: of its folder too, and so not ``imitation``.
         source: ``imitation`` is the policy before rewards, ``training`` one that is trained, ``constant`` the constant
             script that does best on training tasks.
         of: measure this arm's policy in place of one of its own.
@@ -69,6 +73,13 @@ class ArmSettings(Record):
     temperatures: tuple[Annotated[float, Field(gt=0)], ...] = ()
     brief: Literal["own", "other"] = "own"
     control: bool = False
+
+    @field_validator("name")
+    @classmethod
+    def _has_its_own_folder(cls, name: str) -> str:
+        if name == IMITATION:
+            raise ValueError(f"{IMITATION!r} is the folder of what all arms start from; give the arm another name")
+        return name
 
     @property
     def trains(self) -> bool:

@@ -69,6 +69,7 @@ def test_a_change_is_merged_into_its_table():
         (TASKS + TRAIN + ARM + "[[arms]]\nname = 'x'\nchange.nonsense = 1\n", "nonsense"),
         (TASKS + TRAIN + "[match]\narm = 'sft'\n" + ARM, "'sft' is no arm that trains"),
         (TASKS + TRAIN + "optimizer.decay = true\n[match]\narm = 'x'\n" + ARM + "[[arms]]\nname = 'x'\n", "level"),
+        (TASKS + TRAIN + ARM + "[[arms]]\nname = 'imitation'\n", "arms.1.name: 'imitation' is the folder"),
         ("= broken", "no TOML"),
     ],
 )
