@@ -8,7 +8,7 @@ clamped to [0, 1]. Tiers are inclusive of their threshold and add up: gold earns
 count, never text. Presets:
 
     paper      SandMLE, arXiv 2604.04872: dense, milestone-based
-    released   the weights in the authors' released code
+    released   the weights in the authors' released code, which also leaves out episodes that time out too often
     sparse     the paper's ablation: gold or nothing
     execution  a control: the paper's first two weights as shares, nothing for the score
 """
@@ -26,9 +26,9 @@ from sandmle.errors import BadInput
 from sandmle.grades import GradeReport
 from sandmle.record import Record
 from sandmle.task import TIERS
-from sandmle.trajectory import Reward
+from sandmle.trajectory import Reward, Turn
 
-__all__ = ["REWARD_PRESETS", "RewardWeights", "get_preset", "score_episode"]
+__all__ = ["REWARD_PRESETS", "RewardWeights", "get_preset", "score_episode", "too_many_timeouts"]
 
 Weight = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
@@ -41,6 +41,8 @@ class RewardWeights(Record):
         format: for replies that the scaffold's parser accepts the first time.
         exec: for a valid submission.
         median: for a score that reaches the median threshold; so on for the medals.
+        max_timeouts: share of tool calls that may hit the step limit; an episode with a larger one is masked, not
+            rewarded. None masks none.
     """
 
     name: str = Field(default="custom", min_length=1)
@@ -50,6 +52,7 @@ class RewardWeights(Record):
     bronze: Weight = 0.0
     silver: Weight = 0.0
     gold: Weight = 0.0
+    max_timeouts: Annotated[float, Field(ge=0, le=1)] | None = None
 
 
 REWARD_PRESETS: Mapping[str, RewardWeights] = MappingProxyType(
@@ -57,12 +60,18 @@ REWARD_PRESETS: Mapping[str, RewardWeights] = MappingProxyType(
         weights.name: weights
         for weights in (
             RewardWeights(name="paper", format=0.1, exec=0.3, median=0.1, bronze=0.2, silver=0.2, gold=0.1),
-            RewardWeights(name="released", format=0.1, exec=0.2, median=0.1, bronze=0.4, silver=0.1, gold=0.1),
+            RewardWeights(
+                name="released", format=0.1, exec=0.2, median=0.1, bronze=0.4, silver=0.1, gold=0.1, max_timeouts=0.2
+            ),
             RewardWeights(name="sparse", format=0.1, gold=0.9),
             RewardWeights(name="execution", format=0.25, exec=0.75),
         )
     }
 )
+
+
+_NO_CALLS = frozenset({"answer", "review"})
+"""Kinds of actions that no tool answers."""
 
 
 def get_preset(name: str) -> RewardWeights:
@@ -75,6 +84,18 @@ def get_preset(name: str) -> RewardWeights:
         return REWARD_PRESETS[name]
     except KeyError:
         raise BadInput(f"unknown reward preset {name!r}; choose from {', '.join(REWARD_PRESETS)}") from None
+
+
+def too_many_timeouts(turns: Sequence[Turn], weights: RewardWeights) -> str:
+    """Why these weights mask an episode of so many timed-out steps, in words; empty if they do not.
+
+    The share is of the actions that a tool answered: runs of code, and what asks for the score or for facts.
+    """
+    calls = sum(turn.action is not None and turn.action.kind not in _NO_CALLS for turn in turns)
+    timed_out = sum(turn.step is not None and turn.step.status == "timeout" for turn in turns)
+    if weights.max_timeouts is None or calls == 0 or timed_out / calls <= weights.max_timeouts:
+        return ""
+    return f"{timed_out} of {calls} tool calls timed out, more than {weights.max_timeouts:.0%}"
 
 
 def score_episode(turn_format_ok: Sequence[bool], grade: GradeReport | None, weights: RewardWeights) -> Reward:

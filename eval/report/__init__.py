@@ -5,7 +5,8 @@
     two run folders -> compare;  many -> matrix
 
 Vocabulary:
-    masked        an episode left out of every mean because our infrastructure failed, never for what the agent did
+    masked        an episode left out of every mean because our infrastructure failed, never for what the agent did; but
+                  the reward preset ``released`` also masks what ran into too many step limits
     interval      95 % percentile bootstrap that resamples whole tasks, so that repeats of one task count as one draw
     privileged    a policy that was handed the hidden rule: a calibration, not a measurement
     unit          of a task: what differences of its scores are measured in, see ``_scores``

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sandmle.agents.chat import Policy
 from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.graphs.scaffold import Budget, Outcome, Scaffold
-from sandmle.rl.rewards import RewardWeights, score_episode
+from sandmle.rl.rewards import RewardWeights, score_episode, too_many_timeouts
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 from sandmle.trajectory import MASKED_STATUSES, Episode, EpisodeStatus, Protocol, Turn, Usage
@@ -103,8 +103,17 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
     return _Try(outcome, session, time.monotonic() - started)
 
 
+def _with_mask(outcome: Outcome, weights: RewardWeights) -> Outcome:
+    """The outcome; masked, with its own end in the reason, where steps timed out more often than the weights allow."""
+    reason = too_many_timeouts(outcome.turns, weights)
+    if outcome.status in MASKED_STATUSES or not reason:
+        return outcome
+    ended = f"ended as {outcome.status}" + (f" ({outcome.reason})" if outcome.reason else "")
+    return replace(outcome, status=EpisodeStatus.STEP_TIMEOUTS, reason=f"{reason}; {ended}")
+
+
 def _result(plan: EpisodePlan, policy: Policy, played: _Try, discarded: Usage) -> EpisodeResult:
-    outcome, session = played.outcome, played.session
+    outcome, session = _with_mask(played.outcome, plan.weights), played.session
     counts = session is not None and outcome.status not in MASKED_STATUSES
     grade = session.submissions.grade() if session and counts else None
     selected = session.submissions.selected() if session and counts else None

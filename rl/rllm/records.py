@@ -35,6 +35,7 @@ TERMINATION_REASONS = {
     EpisodeStatus.INFRA_ERROR: "error",
     EpisodeStatus.INTERNAL_ERROR: "error",
     EpisodeStatus.CANCELLED: "error",
+    EpisodeStatus.STEP_TIMEOUTS: "timeout",
 }
 """rLLM's reason by our status."""
 

@@ -4,7 +4,8 @@ Vocabulary:
     step         one run of code in the sandbox
     turn         one model call and the observation that follows
     episode      one rollout of one policy on one task: its turns (the trajectory), grade, reward and status
-    masked       left out of the loss because our infrastructure failed, never because of what the agent did
+    masked       left out of the loss because our infrastructure failed, never because of what the agent did; but the
+                 reward preset ``released`` also masks what ran into too many step limits
 """
 
 from __future__ import annotations
@@ -192,7 +193,7 @@ class Chosen(Record):
 
 
 class EpisodeStatus(StrEnum):
-    """How an episode ended."""
+    """How an episode ended; ``step_timeouts`` stands in place of that where the reward's weights mask it for them."""
 
     ANSWERED = "answered"
     MAX_TURNS = "max_turns"
@@ -203,10 +204,17 @@ class EpisodeStatus(StrEnum):
     INFRA_ERROR = "infra_error"
     INTERNAL_ERROR = "internal_error"
     CANCELLED = "cancelled"
+    STEP_TIMEOUTS = "step_timeouts"
 
 
 MASKED_STATUSES = frozenset(
-    {EpisodeStatus.MODEL_TIMEOUT, EpisodeStatus.INFRA_ERROR, EpisodeStatus.INTERNAL_ERROR, EpisodeStatus.CANCELLED}
+    {
+        EpisodeStatus.MODEL_TIMEOUT,
+        EpisodeStatus.INFRA_ERROR,
+        EpisodeStatus.INTERNAL_ERROR,
+        EpisodeStatus.CANCELLED,
+        EpisodeStatus.STEP_TIMEOUTS,
+    }
 )
 
 

@@ -10,8 +10,9 @@ from pydantic import ValidationError
 
 from sandmle.errors import BadInput
 from sandmle.grades import GradeError, GradeReport
-from sandmle.rl.rewards import REWARD_PRESETS, RewardWeights, get_preset, score_episode
+from sandmle.rl.rewards import REWARD_PRESETS, RewardWeights, get_preset, score_episode, too_many_timeouts
 from sandmle.task import TIERS
+from sandmle.trajectory import Action, StepResult, Turn
 
 MEDALS = (None, None, "bronze", "silver", "gold")
 INVALID = GradeReport(task_id="t", metric="rmse", lower_is_better=True, error=GradeError.MISSING)
@@ -107,3 +108,42 @@ def test_any_weights(weights, turns, n_tiers):
     if n_tiers:
         assert score_episode(turns, reaching(n_tiers - 1), weights).total <= reward.total
     assert score_episode(turns, INVALID, weights).total <= reward.total
+
+
+def calls(*kinds_and_statuses):
+    """Turns by kind of action and status of the step; None for a reply that no parser accepted."""
+    turns = []
+    for index, (kind, status) in enumerate(kinds_and_statuses):
+        action = None if kind is None else Action(kind=kind)
+        step = None if status is None else StepResult(status=status, tier="A", head="timeout")
+        turns.append(Turn(index=index, messages=(), reply="", action=action, format_ok=bool(action), step=step))
+    return turns
+
+
+TIMEOUT, OK, SCORE, ANSWER = ("python", "timeout"), ("python", "ok"), ("score", None), ("answer", None)
+
+
+@pytest.mark.parametrize(
+    ("turns", "masked"),
+    [
+        ([TIMEOUT], True),
+        ([TIMEOUT, OK, OK, OK], True),
+        ([TIMEOUT, OK, OK, OK, OK], False),
+        ([TIMEOUT, OK, OK, OK, SCORE], False),
+        ([TIMEOUT, OK, OK, OK, ANSWER], True),
+        ([TIMEOUT, OK, OK, OK, (None, None)], True),
+        ([TIMEOUT] * 3 + [OK] * 12, False),
+        ([("python", "error"), ("python", "oom"), ("python", "killed")], False),
+        ([("review", None), ANSWER, (None, None)], False),
+        ([], False),
+    ],
+)
+def test_only_released_masks_when_more_than_a_fifth_of_the_tool_calls_timed_out(turns, masked):
+    assert bool(too_many_timeouts(calls(*turns), get_preset("released"))) == masked
+    for name in set(REWARD_PRESETS) - {"released"}:
+        assert too_many_timeouts(calls(*turns), get_preset(name)) == ""
+
+
+def test_the_reason_tells_how_many_timed_out_and_how_many_may():
+    reason = too_many_timeouts(calls(TIMEOUT, OK, SCORE), get_preset("released"))
+    assert reason == "1 of 3 tool calls timed out, more than 20%"

@@ -13,7 +13,7 @@ from sandmle.grades import GradeError
 from sandmle.graphs.scaffold import Budget, Outcome, get_scaffold
 from sandmle.rl.rewards import get_preset, score_episode
 from sandmle.task import load_tasks
-from sandmle.trajectory import EpisodeStatus, Turn, Usage
+from sandmle.trajectory import Episode, EpisodeStatus, StepResult, Turn, Usage
 
 
 class Planted:
@@ -39,8 +39,8 @@ def task(suite):
 
 @pytest.fixture
 def play(task, backend):
-    async def play(scaffold):
-        plan = EpisodePlan("0" * 16, task, scaffold, 0, "clean", get_preset("paper"), Budget.for_task(task))
+    async def play(scaffold, preset="paper"):
+        plan = EpisodePlan("0" * 16, task, scaffold, 0, "clean", get_preset(preset), Budget.for_task(task))
         return await run_episode(plan, make_policy("scripted:dummy", task=task), backend)
 
     return play
@@ -145,6 +145,37 @@ async def test_a_model_timeout_is_masked_and_not_tried_again(play):
     scaffold = Planted(stall)
     assert (await play(scaffold)).episode.masked
     assert scaffold.begun == 1
+
+
+def _slow(status, reason=""):
+    """A scaffold whose steps timed out though its submission was good, and which ended so."""
+
+    async def act(planted, model, session, budget, recorder):
+        played = await get_scaffold("react").rollout(model, session, budget, recorder=recorder)
+        turns = [
+            turn if turn.step is None else turn.model_copy(update={"step": StepResult(status="timeout", tier="A")})
+            for turn in played.turns
+        ]
+        return Outcome(status, reason, tuple(turns))
+
+    return Planted(act)
+
+
+async def test_released_masks_an_episode_whose_steps_timed_out_and_no_other_preset_does(play):
+    masked = await play(_slow(EpisodeStatus.MAX_TURNS, "no answer in 2 turns"), "released")
+    episode = masked.episode
+    assert (episode.mask_reason, episode.grade, episode.reward) == (EpisodeStatus.STEP_TIMEOUTS, None, None)
+    assert episode.reason == "2 of 3 tool calls timed out, more than 20%; ended as max_turns (no answer in 2 turns)"
+    assert (masked.submission, episode.history) == (None, ())
+    assert Episode.model_validate_json(episode.to_text()) == episode
+    assert summarize_episode(episode).masked
+    counted = (await play(_slow(EpisodeStatus.ANSWERED), "paper")).episode
+    assert (counted.status, counted.reward.preset, counted.grade.valid) == (EpisodeStatus.ANSWERED, "paper", True)
+
+
+async def test_what_is_masked_already_keeps_its_status(play):
+    episode = (await play(_slow(EpisodeStatus.MODEL_TIMEOUT, "no reply"), "released")).episode
+    assert (episode.status, episode.reason) == (EpisodeStatus.MODEL_TIMEOUT, "no reply")
 
 
 async def test_cancelling_kills_the_running_code_and_closes_the_sandbox(play):
