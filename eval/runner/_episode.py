@@ -6,7 +6,10 @@ import logging
 import time
 from dataclasses import dataclass, field, replace
 
+from langchain_core.language_models import BaseChatModel
+
 from sandmle.agents.chat import Policy
+from sandmle.agents.chat.tokens import TokenChat
 from sandmle.agents.session import AgentSession
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.graphs.scaffold import Budget, Outcome, Scaffold
@@ -92,7 +95,7 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
     try:
         session = await AgentSession.open(plan.task, backend, plan.protocol, step_seconds=plan.budget.step_seconds)
         async with session:
-            outcome = await plan.scaffold.rollout(policy.model, session, plan.budget, recorder=recorder)
+            outcome = await plan.scaffold.rollout(_fresh(policy.model), session, plan.budget, recorder=recorder)
     except InfraError as error:
         outcome = Outcome(EpisodeStatus.INFRA_ERROR, str(error), tuple(recorder))
     except (BadInput, EnvironmentProblem):
@@ -101,6 +104,11 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
         _log.warning("episode %s of %s on %s failed", plan.id, policy.name, plan.task.id, exc_info=True)
         outcome = Outcome(EpisodeStatus.INTERNAL_ERROR, f"{type(error).__name__}: {error}", tuple(recorder))
     return _Try(outcome, session, time.monotonic() - started)
+
+
+def _fresh(model: BaseChatModel) -> BaseChatModel:
+    """The model of one try: what remembers its own replies begins without those of the try before."""
+    return model.fresh() if isinstance(model, TokenChat) else model
 
 
 def _with_mask(outcome: Outcome, weights: RewardWeights) -> Outcome:

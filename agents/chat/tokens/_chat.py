@@ -40,6 +40,10 @@ class TokenChat(BaseChatModel):
     _sampled: dict[str, list[tuple[int, ...]]] = PrivateAttr(default_factory=dict)
     _calls: int = PrivateAttr(default=0)
 
+    def fresh(self) -> TokenChat:
+        """The policy before its episode: it remembers no reply, and its draws are those of this one's episode."""
+        return TokenChat(engine=self.engine, renderer=self.renderer, sampling=self.sampling, key=self.key)
+
     @property
     def _llm_type(self) -> str:
         return "sandmle-tokens"

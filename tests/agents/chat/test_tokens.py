@@ -41,13 +41,14 @@ class Replies:
     """An engine that gives the replies of a list, as ids."""
 
     def __init__(self, *replies):
-        self.replies, self.prompts = list(replies), []
+        self.replies, self.prompts, self.keys = list(replies), [], []
 
     def player(self):
         return nullcontext()
 
     async def sample(self, prompt, settings, stop, *, key):
         self.prompts.append(prompt)
+        self.keys.append(key)
         ids = self.replies.pop(0)
         return Sample(tuple(ids), (-0.5,) * len(ids), weight_version=7)
 
@@ -83,6 +84,19 @@ async def test_a_reply_is_repeated_as_it_was_sampled():
     await model.ainvoke([*opening, AIMessage(first.text), HumanMessage("more")])
     one, other = engine.prompts
     assert other[: len(one) + len(SPLIT_TH)] == (*one, *SPLIT_TH)
+
+
+async def test_a_fresh_chat_repeats_no_reply_of_the_one_before_and_draws_alike():
+    engine = Replies(SPLIT_TH, SPLIT_TH)
+    model = chat(engine)
+    conversation = [HumanMessage("go"), AIMessage("the"), HumanMessage("more")]
+    await model.ainvoke([HumanMessage("go")])
+    fresh = model.fresh()
+    assert fresh.prompt_ids(conversation) == chat(Replies()).prompt_ids(conversation)
+    assert model.prompt_ids(conversation) != fresh.prompt_ids(conversation)
+    await fresh.ainvoke([HumanMessage("go")])
+    assert engine.keys == ["episode/1", "episode/1"]
+    assert fresh.sampling == model.sampling
 
 
 async def test_a_reply_that_was_cut_off_is_closed_in_later_prompts():

@@ -3,8 +3,10 @@
 import asyncio
 
 import pytest
+from langchain_core.messages import AIMessage, HumanMessage
 
-from sandmle.agents.chat import make_policy
+from sandmle.agents.chat import Policy, make_policy
+from sandmle.agents.chat.tokens import ChatMarkup, Sample, TokenChat
 from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading import grade_submission
 from sandmle.eval.runner import EpisodePlan, run_episode
@@ -82,6 +84,48 @@ async def test_an_infrastructure_failure_is_tried_again(play):
     assert scaffold.begun == 3
     assert result.episode.status is EpisodeStatus.ANSWERED
     assert result.episode.grade.valid
+
+
+class Letters:
+    """A codec of letters, in which 300 spells an x too."""
+
+    def encode(self, text):
+        return [ord(each) for each in text]
+
+    def decode(self, ids):
+        return "".join("x" if each == 300 else chr(each) for each in ids if each < 400)
+
+    def special(self, name):
+        return {"<|im_start|>": 400, "<|im_end|>": 401}.get(name)
+
+
+class OtherSpelling:
+    """An engine that always says x, in the second try by another id."""
+
+    def __init__(self):
+        self.prompts, self.keys = [], []
+
+    async def sample(self, prompt, settings, stop, *, key):
+        self.prompts.append(prompt)
+        self.keys.append(key)
+        return Sample((ord("x") if len(self.prompts) <= 2 else 300, stop), (-0.5, -0.5), weight_version=0)
+
+
+async def test_a_try_repeats_no_reply_of_the_one_before_and_draws_the_same(task, backend):
+    async def fail_once(planted, model, *_):
+        reply = await model.ainvoke([HumanMessage("go")])
+        await model.ainvoke([HumanMessage("go"), AIMessage(reply.text), HumanMessage("on")])
+        if planted.begun == 1:
+            raise InfraError("the sandbox went away")
+        return Outcome(EpisodeStatus.ANSWERED)
+
+    engine = OtherSpelling()
+    chat = TokenChat(engine=engine, renderer=ChatMarkup(Letters()), key="e")
+    plan = EpisodePlan("0" * 16, task, Planted(fail_once), 0, "clean", get_preset("paper"), Budget.for_task(task))
+    assert (await run_episode(plan, Policy("train:policy", chat), backend)).episode.status is EpisodeStatus.ANSWERED
+    assert engine.keys == ["e/1", "e/2"] * 2
+    _, _, opening, second = engine.prompts
+    assert second[: len(opening) + 2] == (*opening, 300, 401)
 
 
 @pytest.mark.parametrize("failures", [0, 1, 2, 3])
