@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 
+from sandmle.errors import BadInput
 from sandmle.rl.checkpoints import TrainerState, load_policy
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.experiments._constants import ConstantScore, best_constant
@@ -16,7 +17,7 @@ from sandmle.rl.experiments._report import Results
 from sandmle.rl.experiments._settings import IMITATION, ArmSettings, ExperimentSettings, merged
 from sandmle.rl.experiments._tasks import HELD_OUT
 from sandmle.rl.trainer import GrpoSettings, TrainSettings
-from sandmle.rl.trainer.training import StepDone, atrain
+from sandmle.rl.trainer.training import StepDone, TrainingRecord, atrain
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task
 
@@ -24,6 +25,8 @@ __all__ = ["Arms"]
 
 _SURE = 0.8
 """Share of the other arm's updates that a matched arm makes before its costs are looked at."""
+
+_WAY_OUT = "give the changed arm another name, or choose another folder for --out"
 
 
 @dataclass
@@ -78,8 +81,13 @@ class Arms:
         """Train with rewards, as long as the arm should."""
         name, out = f"{arm.name}, seed {seed}", self.out / f"seed-{seed}" / arm.name
         assert settings.grpo is not None
-        while (updates := await self._updates(arm, seed, settings.grpo)) > _updates_of(out / "policy"):
+        _refuse_another(arm, settings, out)
+        while (updates := await self._updates(arm, seed, settings.grpo)) > (made := _updates_of(out / "policy")):
             await self._train(name, merged(settings, {"grpo": {"updates": updates}}), out)
+        if made > updates:
+            raise BadInput(
+                f"{out}: has made {made} updates, more than the {updates} of the arm {arm.name!r}; {_WAY_OUT}"
+            )
 
     async def _updates(self, arm: ArmSettings, seed: int, grpo: GrpoSettings) -> int:
         """The updates that the arm should make, as far as can be told from those it has made.
@@ -123,6 +131,7 @@ class Arms:
             grpo.rollouts,
             asked,
             at_once=grpo.max_batch,
+            policy=policy,
             path=path,
         )
         mean = fmean([each.reward for each in found if each.reward is not None] or [0.0])
@@ -154,6 +163,16 @@ class Arms:
     def _note(self, arm: ArmSettings, text: str) -> None:
         known = self.notes.get(arm.name)
         self.notes[arm.name] = f"{known}, {text}" if known else text
+
+
+def _refuse_another(arm: ArmSettings, asked: TrainSettings, out: Path) -> None:
+    """See that a training that is there is the arm's; its updates may differ, and its folder may have moved."""
+    if not (out / "train.json").exists():
+        return
+    known = TrainingRecord.read(out / "train.json").settings
+    model = known.model.model_copy(update={"path": asked.model.path})
+    if known.model_copy(update={"tasks": asked.tasks, "model": model}).identity != asked.identity:
+        raise BadInput(f"{out}: was trained with other settings than those of the arm {arm.name!r}; {_WAY_OUT}")
 
 
 def _updates_of(policy: Path) -> int:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from sandmle.agents.chat.tokens import Engine, Renderer
-from sandmle.files import write_text
-from sandmle.record import Record
+from sandmle.files import sha256_file, write_text
+from sandmle.record import Record, sha256_json
 from sandmle.rl.rollouts import Player, RolloutSettings
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, Tier
@@ -27,6 +27,7 @@ class Measured(Record):
         valid: whether a valid submission counted; ``gold`` whether it reached gold.
         tokens: sampled.
         sandbox_s: CPU seconds of the policy's code.
+        weights: hash of the policy's; empty where none was kept.
     """
 
     task_id: str
@@ -37,10 +38,11 @@ class Measured(Record):
     gold: bool
     tokens: int
     sandbox_s: float
+    weights: str = ""
 
     @classmethod
-    def of(cls, episode: Episode) -> Measured:
-        """What is kept of an episode."""
+    def of(cls, episode: Episode, weights: str) -> Measured:
+        """What is kept of an episode of the policy with these weights."""
         turns, grade = episode.turns, episode.grade
         return cls(
             task_id=episode.task_id,
@@ -51,6 +53,7 @@ class Measured(Record):
             gold=grade is not None and Tier.GOLD in grade.reached,
             tokens=sum(turn.usage.completion_tokens for turn in turns),
             sandbox_s=sum(turn.step.cpu_s for turn in turns if turn.step),
+            weights=weights,
         )
 
 
@@ -100,9 +103,10 @@ async def measure(
     asked: Asked,
     *,
     at_once: int,
+    policy: Path,
     path: Path,
 ) -> list[Measured]:
-    """Play all episodes, or read them where ``path`` holds them.
+    """Play all episodes, or read them where ``path`` holds those of this very policy.
 
     They are played in waves of a fixed order, so that with an engine in lockstep every batch is the same in every run.
 
@@ -114,10 +118,12 @@ async def measure(
         rollouts: as in training, but for the temperature and the number of samples.
         asked: how it is asked.
         at_once: episodes of a wave.
+        policy: its folder.
         path: JSON lines.
     """
-    if path.exists():
-        return read_measured(path)
+    if (known := read_measured(path, policy)) is not None:
+        return known
+    weights = _weights_hash(policy)
     sampling = rollouts.sampling.model_copy(update={"temperature": asked.temperature})
     played = rollouts.model_copy(update={"group": asked.samples, "sampling": sampling})
     player = Player("measured", tasks, engine, renderer, backend, played, seed=0)
@@ -127,7 +133,7 @@ async def measure(
         if asked.other_brief:
             brief = (tasks[(index + 1) % len(tasks)].public / "description.md").read_text(encoding="utf-8")
             asking = replace(player, renderer=OtherBrief(renderer, brief))
-        return Measured.of((await asking.episode(tasks[index], index, repeat)).episode)
+        return Measured.of((await asking.episode(tasks[index], index, repeat)).episode, weights)
 
     places = [(index, repeat) for index in range(len(tasks)) for repeat in range(asked.samples)]
     found: list[Measured] = []
@@ -137,6 +143,25 @@ async def measure(
     return found
 
 
-def read_measured(path: Path) -> list[Measured]:
-    """What a measurement left."""
-    return [Measured.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+def read_measured(path: Path, policy: Path) -> list[Measured] | None:
+    """What a measurement of this very policy left; None where there is none.
+
+    A file that tells no weights, as older versions wrote it, is the policy's unless it is older than they are.
+    """
+    if not path.exists():
+        return None
+    found = [Measured.model_validate_json(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    marks = {each.weights for each in found}
+    if marks == {""}:
+        made = max(file.stat().st_mtime_ns for file in _weights(policy))
+        return found if path.stat().st_mtime_ns >= made else None
+    return found if marks == {_weights_hash(policy)} else None
+
+
+def _weights_hash(policy: Path) -> str:
+    """16 hex digits that tell a policy's weights from others."""
+    return sha256_json({file.name: sha256_file(file) for file in _weights(policy)})[:16]
+
+
+def _weights(policy: Path) -> list[Path]:
+    return sorted(policy.glob("*.safetensors"))
