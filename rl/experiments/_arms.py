@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from statistics import fmean
 
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.rl.checkpoints import TrainerState, load_policy
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.experiments._constants import ConstantScore, best_constant
 from sandmle.rl.experiments._costs import Cost
-from sandmle.rl.experiments._measure import Asked, Measured, measure
+from sandmle.rl.experiments._measure import Asked, Measured, mean, measure
 from sandmle.rl.experiments._report import Results
 from sandmle.rl.experiments._settings import IMITATION, ArmSettings, ExperimentSettings, merged
 from sandmle.rl.experiments._tasks import HELD_OUT
@@ -60,6 +59,20 @@ class Arms:
                 found[name][way] = await self._measured(arm, policy, seed, name, asked)
         return found
 
+    def unmatched(self, arm: ArmSettings) -> tuple[int, ...]:
+        """The seeds whose training stopped at ``match.at_most`` before it had used as much as the arm to match."""
+        match = self.settings.match
+        if match is None or not arm.trains:
+            return ()
+        return tuple(
+            seed
+            for seed in self.settings.seeds
+            if not self._cost(arm.name, seed).reaches(self._cost(match.arm, seed), match.costs)
+        )
+
+    def _cost(self, name: str, seed: int) -> Cost:
+        return Cost.of([self.out / f"seed-{seed}" / name])
+
     async def _policy(self, arm: ArmSettings, seed: int) -> Path:
         """The folder of the arm's policy, trained now if it is not there."""
         home = self.out / f"seed-{seed}"
@@ -98,8 +111,8 @@ class Arms:
         if match is None or match.arm == arm.name:
             return grpo.updates
         other = next(each for each in self.settings.arms if each.name == match.arm)
-        reference = Cost.of([(await self._policy(other, seed)).parent])
-        made = Cost.of([self.out / f"seed-{seed}" / arm.name])
+        await self._policy(other, seed)
+        reference, made = self._cost(match.arm, seed), self._cost(arm.name, seed)
         wanted = made.updates + (not made.reaches(reference, match.costs))
         return min(max(wanted, round(_SURE * reference.updates)), round(match.at_most * reference.updates))
 
@@ -134,17 +147,28 @@ class Arms:
             policy=policy,
             path=path,
         )
-        mean = fmean([each.reward for each in found if each.reward is not None] or [0.0])
-        self.tell(f"[{arm.name}, seed {seed}: {of_set} at temperature {asked.name}] mean reward {mean:.3f}")
+        reward = mean(each.reward for each in found)
+        told = "all masked" if reward is None else f"mean reward {reward:.3f}"
+        self.tell(f"[{arm.name}, seed {seed}: {of_set} at temperature {asked.name}] {told}")
         return found
 
     async def _best_temperature(self, arm: ArmSettings, policy: Path, seed: int) -> float:
-        """The temperature with the highest mean reward on training tasks."""
+        """The temperature with the highest mean reward on training tasks.
+
+        Raises:
+            EnvironmentProblem: every episode at every temperature is masked.
+        """
         means = {}
         for temperature in arm.temperatures:
             asked = Asked(temperature, self.settings.samples)
             found = await self._measured(arm, policy, seed, "train", asked)
-            means[temperature] = fmean([each.reward for each in found if each.reward is not None] or [0.0])
+            if (reward := mean(each.reward for each in found)) is not None:
+                means[temperature] = reward
+        if not means:
+            raise EnvironmentProblem(
+                f"{policy.parent}: every episode on training tasks failed for a reason of infrastructure; mend it,"
+                " remove results-train-*.jsonl there and run the same command again"
+            )
         best = max(means, key=means.__getitem__)
         self._note(arm, f"{best:g}")
         return best

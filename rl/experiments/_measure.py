@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
 
 from sandmle.agents.chat.tokens import Engine, Renderer
 from sandmle.files import sha256_file, write_text
@@ -15,7 +16,7 @@ from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, Tier
 from sandmle.trajectory import Episode, Message
 
-__all__ = ["Asked", "Measured", "OtherBrief", "measure", "read_measured"]
+__all__ = ["Asked", "Measured", "OtherBrief", "mean", "measure", "read_measured"]
 
 
 class Measured(Record):
@@ -156,6 +157,12 @@ def read_measured(path: Path, policy: Path) -> list[Measured] | None:
         made = max(file.stat().st_mtime_ns for file in _weights(policy))
         return found if path.stat().st_mtime_ns >= made else None
     return found if marks == {_weights_hash(policy)} else None
+
+
+def mean(values: Iterable[float | None]) -> float | None:
+    """The mean of those that are known; None where none is."""
+    known = [value for value in values if value is not None]
+    return fmean(known) if known else None
 
 
 def _weights_hash(policy: Path) -> str:

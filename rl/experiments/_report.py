@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from types import MappingProxyType
 
 from sandmle.eval.report import Estimate, clustered_mean, paired_difference
 from sandmle.record import Record, VersionedRecord
 from sandmle.rl.experiments._costs import Cost
-from sandmle.rl.experiments._measure import Measured
+from sandmle.rl.experiments._measure import Measured, mean
 
 __all__ = ["ArmRow", "Cell", "ExperimentReport", "Results", "arm_rows"]
 
 POOLED = "all"
+UNMATCHED = "costs not matched"
 Results = Mapping[str, Mapping[str, Sequence[Measured]]]
 """Episodes of an arm, of all seeds together, by set and then by ``sampled`` or ``greedy``."""
 
 
 class Cell(Record):
     """One way to ask an arm, on one set.
+
+    Means and shares are of the episodes that are not masked, and None where all are.
 
     Attributes:
         reward: mean, with a 95 % bootstrap interval that draws tasks.
@@ -30,11 +33,11 @@ class Cell(Record):
     tasks: int
     episodes: int
     masked: int
-    reward: Estimate
+    reward: Estimate | None
     gain: Estimate | None
-    gold: float
-    valid: float
-    format: float
+    gold: float | None
+    valid: float | None
+    format: float | None
 
 
 class ArmRow(Record):
@@ -43,11 +46,13 @@ class ArmRow(Record):
     Attributes:
         note: what was chosen on training tasks.
         cost: of its own trainings, of all seeds together.
+        unmatched: seeds whose training stopped at ``match.at_most`` before it had used as much as the arm to match.
     """
 
     name: str
     note: str = ""
     cost: Cost = Cost()
+    unmatched: tuple[int, ...] = ()
     cells: dict[str, dict[str, Cell]]
 
 
@@ -90,26 +95,38 @@ class ExperimentReport(VersionedRecord):
         )
 
     def _table(self, sets: Sequence[str], way: str) -> str:
-        lines = ["| arm | " + " | ".join(f"{name} | gain" for name in sets) + " | gold | valid |"]
-        lines.append("| --- |" + " --- | --- |" * len(sets) + " --- | --- |")
+        lines = ["| arm | " + " | ".join(f"{name} | gain" for name in sets) + " | gold | valid | masked |"]
+        lines.append("| --- |" + " --- | --- |" * len(sets) + " --- | --- | --- |")
         for row in self.rows:
             cells = [row.cells[name][way] for name in sets if way in row.cells.get(name, {})]
             if cells:
                 told = " | ".join(f"{_shown(cell.reward)} | {_shown(cell.gain, sign='+')}" for cell in cells)
                 note = f" ({row.note})" if row.note else ""
-                lines.append(f"| {row.name}{note} | {told} | {cells[-1].gold:.0%} | {cells[-1].valid:.0%} |")
+                lines.append(f"| {row.name}{note} | {told} | {_shares(cells[-1])} |")
         return "\n".join(lines)
 
     def _costs(self) -> str:
         lines = ["| arm | updates | rollouts | sampled tokens | sandbox runs | their CPU seconds |"]
         lines.append("| --- |" + " --- |" * 5)
         lines += [
-            f"| {row.name} | {row.cost.updates:,} | {row.cost.rollouts:,} | {row.cost.tokens:,}"
+            f"| {row.name}{_unmatched(row)} | {row.cost.updates:,} | {row.cost.rollouts:,} | {row.cost.tokens:,}"
             f" | {row.cost.sandbox_runs:,} | {row.cost.sandbox_s:,.0f} |"
             for row in self.rows
             if row.cost.rollouts
         ]
+        if any(row.unmatched for row in self.rows):
+            lines.append(f"\n{UNMATCHED}: made as many updates as `match.at_most` allows and used less all the same.")
         return "\n".join(lines)
+
+
+def _unmatched(row: ArmRow) -> str:
+    seeds = ", ".join(map(str, row.unmatched))
+    return f" ({UNMATCHED}: seed {seeds})" if seeds else ""
+
+
+def _shares(cell: Cell) -> str:
+    known = ["-" if share is None else f"{share:.0%}" for share in (cell.gold, cell.valid)]
+    return " | ".join([*known, f"{cell.masked / max(cell.episodes, 1):.1%}"])
 
 
 def _shown(estimate: Estimate | None, sign: str = "") -> str:
@@ -121,7 +138,11 @@ def _shown(estimate: Estimate | None, sign: str = "") -> str:
 
 
 def arm_rows(
-    results: Mapping[str, Results], notes: Mapping[str, str], costs: Mapping[str, Cost], baseline: str
+    results: Mapping[str, Results],
+    notes: Mapping[str, str],
+    costs: Mapping[str, Cost],
+    baseline: str,
+    unmatched: Mapping[str, tuple[int, ...]] = MappingProxyType({}),
 ) -> tuple[ArmRow, ...]:
     """Compare all arms with the baseline.
 
@@ -130,6 +151,7 @@ def arm_rows(
         notes: of arms that have one.
         costs: of arms that trained.
         baseline: name of an arm of ``results``.
+        unmatched: see ``ArmRow``, by arm.
     """
     pooled = {name: {**of_arm, POOLED: _pooled(of_arm)} for name, of_arm in results.items()}
     return tuple(
@@ -137,6 +159,7 @@ def arm_rows(
             name=name,
             note=notes.get(name, ""),
             cost=costs.get(name, Cost()),
+            unmatched=unmatched.get(name, ()),
             cells={
                 of_set: {
                     way: _cell(found, None if name == baseline else pooled[baseline][of_set].get(way))
@@ -159,18 +182,17 @@ def _pooled(of_arm: Results) -> dict[str, list[Measured]]:
 
 def _cell(found: Sequence[Measured], theirs: Sequence[Measured] | None) -> Cell:
     rewards = _by_task(found)
-    reward = clustered_mean(rewards)
     paired = paired_difference(rewards, _by_task(theirs)) if theirs is not None else None
     counted = [each for each in found if each.reward is not None]
     return Cell(
         tasks=len(rewards),
         episodes=len(found),
         masked=len(found) - len(counted),
-        reward=reward or Estimate(mean=0.0, low=None, high=None),
+        reward=clustered_mean(rewards),
         gain=paired[0] if paired else None,
-        gold=fmean([each.gold for each in counted] or [0.0]),
-        valid=fmean([each.valid for each in counted] or [0.0]),
-        format=fmean([each.format for each in counted] or [0.0]),
+        gold=mean(each.gold for each in counted),
+        valid=mean(each.valid for each in counted),
+        format=mean(each.format for each in counted),
     )
 
 

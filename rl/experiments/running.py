@@ -112,13 +112,14 @@ class _Experiment:
             for arm in arms:
                 of_seed = await runner.results(arm, seed)
                 results[arm.name] = _joined(results.get(arm.name, {}), of_seed)
+        unmatched = {arm.name: runner.unmatched(arm) for arm in arms}
         return ExperimentReport(
             baseline=settings.baseline,
             seeds=settings.seeds,
             samples=settings.samples,
             tasks={name: len(found) for name, found in self.sets.items()},
             excluded=len(self.solved),
-            rows=arm_rows(results, runner.notes, self._costs(arms), settings.baseline),
+            rows=arm_rows(results, runner.notes, self._costs(arms), settings.baseline, unmatched),
         )
 
     def trainings(self, arms: Sequence[ArmSettings]) -> dict[str, Path]:

@@ -24,6 +24,19 @@ def arm(rewards):
     return {"same": {"sampled": found}}
 
 
+def report(rows):
+    return ExperimentReport(
+        baseline="sft",
+        seeds=(0,),
+        samples=8,
+        tasks={"train": 4, "same": 2},
+        excluded=1,
+        rows=rows,
+        cpu_s=9.0,
+        wall_s=5.0,
+    )
+
+
 def cell(results, name, of_set="all"):
     rows = {row.name: row for row in arm_rows(results, {}, {}, "sft")}
     return rows[name].cells[of_set]["sampled"]
@@ -38,6 +51,23 @@ def test_the_gain_is_the_mean_over_tasks_of_the_difference():
 def test_masked_episodes_are_counted_and_left_out():
     found = cell({"sft": arm({"a": [0.4, None], "b": [0.2]})}, "sft")
     assert (found.masked, found.episodes, found.reward.mean) == (1, 3, pytest.approx(0.3))
+
+
+def test_an_arm_whose_episodes_were_all_masked_shows_no_number_and_the_share_of_masked_ones():
+    results = {"sft": arm({"a": [0.0, 0.0], "b": [0.0, None]}), "broken": arm({"a": [None, None], "b": [None]})}
+    table = report(arm_rows(results, {}, {}, "sft")).to_markdown()
+    assert "| arm | same | gain | all | gain | gold | valid | masked |" in table
+    assert "| broken | - | - | - | - | - | - | 100.0% |" in table
+    assert "| sft | 0.000 [0.000, 0.000] | - | 0.000 [0.000, 0.000] | - | 0% | 100% | 25.0% |" in table
+
+
+def test_an_arm_that_used_less_than_it_should_is_flagged_beside_its_costs():
+    results = {"sft": arm({"a": [0.5]}), "slow": arm({"a": [0.1]})}
+    costs = {"slow": Cost(updates=40, rollouts=64, tokens=9000, sandbox_runs=70, sandbox_s=12)}
+    table = report(arm_rows(results, {}, costs, "sft", {"slow": (0, 2)})).to_markdown()
+    assert "| slow (costs not matched: seed 0, 2) | 40 |" in table
+    assert "costs not matched: made as many updates as `match.at_most` allows" in table
+    assert "not matched" not in report(arm_rows(results, {}, costs, "sft")).to_markdown()
 
 
 @given(st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=2, max_size=6), st.floats(-0.3, 0.3))
@@ -66,17 +96,7 @@ def test_every_arm_is_printed_whatever_it_shows():
         {"worse": Cost(updates=1, rollouts=64, tokens=9000, sandbox_runs=70, sandbox_s=12)},
         "sft",
     )
-    report = ExperimentReport(
-        baseline="sft",
-        seeds=(0,),
-        samples=8,
-        tasks={"train": 4, "same": 2},
-        excluded=1,
-        rows=rows,
-        cpu_s=9.0,
-        wall_s=5.0,
-    )
-    table = report.to_markdown()
+    table = report(rows).to_markdown()
     assert "| worse (chosen) | 0.200 [0.100, 0.300] | -0.300 [-0.400, -0.200] |" in table
     assert "| worse | 1 | 64 | 9,000 | 70 | 12 |" in table
 
