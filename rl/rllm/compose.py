@@ -34,9 +34,10 @@ PLAYED_BY_US: Mapping[str, Any] = {
     "rllm.compact_filtering.enable": True,
     **{f"rllm.compact_filtering.mask_{reason}": True for reason in _MASKED},
     **{f"rllm.compact_filtering.mask_{reason}": False for reason in _KEPT},
+    "rllm.rejection_sample.min_trajs_per_group": 2,
     "rllm.gateway.host": "127.0.0.1",
 }
-"""Masks by the runner's status alone; one broken sandbox is no end of the training."""
+"""Masks by the runner's status alone; one broken sandbox ends no training, and a lone episode teaches nothing."""
 
 
 @dataclass(frozen=True)

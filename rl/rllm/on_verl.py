@@ -140,7 +140,7 @@ def trainer_arguments(
         "evaluator": GradeFlow(),
         "train_dataset": Dataset(task_rows(train), name="sandmle", split="train"),
         "val_dataset": Dataset(task_rows(validation), name="sandmle", split="validation") if validation else None,
-        "traj_grouping_hook": Grouping(),
+        "traj_grouping_hook": Grouping(validated=frozenset(task.id for task in validation)),
     }
 
 
