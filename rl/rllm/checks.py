@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from sandmle.rl.rllm.compose import Composed, hydra_value
+from sandmle.rl.rllm.known import KnownKey
 from sandmle.rl.rllm.layout import PATHS, Layout
-from sandmle.rl.rllm.memory import estimate_memory
+from sandmle.rl.rllm.memory import DTYPE_BYTES, estimate_memory
 
 __all__ = ["check"]
 
@@ -33,30 +34,44 @@ _CHOICES = {
     "reward.reward_model.enable": (False,),
     "engine.strategy": ("fsdp", "fsdp2"),
     "data.pad_mode": ("no_padding",),
+    "rllm.async_training.enable": (False,),
+    **{paths["dtype"]: tuple(DTYPE_BYTES) for paths in PATHS.values()},
 }
 """Values that rLLM on verl accepts, or that these recipes know how to check."""
 
-
 _COUNTS = {
-    "trainer.nnodes",
-    "trainer.n_gpus_per_node",
-    "rllm.data.train_batch_size",
-    "rllm.data.max_prompt_length",
-    "rllm.data.max_response_length",
-    "rllm.rollout.n",
-    "rllm.workflow.n_parallel_tasks",
-    "data.train_batch_size",
-    "data.max_length",
-    f"{_ACTOR}.ppo_mini_batch_size",
-    f"{_ROLLOUT}.tensor_model_parallel_size",
-    f"{_ROLLOUT}.data_parallel_size",
-    f"{_ROLLOUT}.expert_parallel_size",
-    f"{_ROLLOUT}.max_num_batched_tokens",
-    f"{_ROLLOUT}.max_num_seqs",
-    f"{_ROLLOUT}.log_prob_max_token_len_per_gpu",
-    *(paths[name] for paths in PATHS.values() for name in ("sequence_parallel", "tokens_per_gpu")),
+    **dict.fromkeys(
+        (
+            "trainer.nnodes",
+            "trainer.n_gpus_per_node",
+            "rllm.data.train_batch_size",
+            "rllm.data.max_prompt_length",
+            "rllm.data.max_response_length",
+            "rllm.rollout.n",
+            "rllm.workflow.n_parallel_tasks",
+            "data.train_batch_size",
+            "data.max_length",
+            f"{_ACTOR}.ppo_mini_batch_size",
+            f"{_ROLLOUT}.tensor_model_parallel_size",
+            f"{_ROLLOUT}.data_parallel_size",
+            f"{_ROLLOUT}.expert_parallel_size",
+            f"{_ROLLOUT}.pipeline_model_parallel_size",
+            f"{_ROLLOUT}.max_num_batched_tokens",
+            f"{_ROLLOUT}.max_num_seqs",
+            f"{_ROLLOUT}.log_prob_max_token_len_per_gpu",
+            *(paths[name] for paths in PATHS.values() for name in ("sequence_parallel", "tokens_per_gpu")),
+        ),
+        1,
+    ),
+    "rllm.rejection_sample.min_trajs_per_group": 2,
 }
-"""Keys that the rules compute with."""
+"""The least that keys may be which the rules compute with; a group of one would teach its raw reward."""
+
+_MAYBE_COUNTS = {f"{_ROLLOUT}.max_model_len", *(paths["micro_batch"] for paths in PATHS.values())}
+"""Keys of this kind that may be null."""
+
+_SHARDS = {paths["shard"] for paths in PATHS.values()}
+_SHARE = f"{_ROLLOUT}.gpu_memory_utilization"
 
 
 def check(stage: Composed) -> list[str]:
@@ -76,10 +91,27 @@ def _keys(stage: Composed) -> Iterator[tuple[str, str]]:
             yield key, f"{key}: no such key" + (f"; did you mean {near}?" if near else "")
         elif key in stage.known.shared and key not in stage.known.shared.values():
             yield key, f"{key}: rLLM overwrites it; set {stage.known.shared[key]}"
-        elif key in stage.known.keys and not stage.known.keys[key].takes(value):
-            yield key, f"{key} = {value!r}: it takes {stage.known.keys[key].type}"
-        elif key in _COUNTS and (value is None or value < 1):
-            yield key, f"{key} = {hydra_value(value)}: it must be at least 1"
+        elif wrong := _wrong(key, stage.effective[key], stage.known.keys.get(key)):
+            yield key, f"{key} = {value!r}: {wrong}"
+
+
+def _wrong(key: str, value: Any, known: KnownKey | None) -> str | None:
+    """What is wrong with the value that an override comes to, by itself."""
+    if known is None:
+        return None
+    if isinstance(value, str) and "${" in value and known.type in ("bool", "int", "float"):
+        return "what it comes to can't be told here; write the value itself"
+    if not known.takes(value):
+        return f"it takes {known.type}"
+    if key in _COUNTS and (value is None or value < _COUNTS[key]):
+        return f"it must be at least {_COUNTS[key]}"
+    if key in _MAYBE_COUNTS and value is not None and value < 1:
+        return "it must be at least 1, or null"
+    if key in _SHARDS and value not in (None, -1) and value < 1:
+        return "it must be at least 1, or -1 for all GPUs"
+    if key == _SHARE and not 0 < (value or 0) < 1:
+        return "a share between 0 and 1"
+    return None
 
 
 def _values(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
@@ -137,8 +169,6 @@ def _engine(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
         yield f"{_ROLLOUT}.expert_parallel_size = {experts}: it is 1, or the {layout.engine_gpus} GPUs of an engine"
     if experts == 1 and model.feed_forward % tensor:
         yield f"{shared}: it must divide the {model.feed_forward} columns of a feed-forward network"
-    if not 0 < (share := config[f"{_ROLLOUT}.gpu_memory_utilization"]) < 1:
-        yield f"{_ROLLOUT}.gpu_memory_utilization = {share}: a share between 0 and 1"
 
 
 def _batches(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:

@@ -94,14 +94,20 @@ class KnownKeys:
 
 def _derived(config: Mapping[str, Any], overrides: Mapping[str, Any]) -> dict[str, Any]:
     """What rLLM works out rather than copies: steps without a bound, one clip for both sides, KL by its weight."""
-    steps, weight = config["rllm.trainer.total_batches"], config["rllm.algorithm.kl_beta"]
+    steps, weight = _number("rllm.trainer.total_batches", config), _number("rllm.algorithm.kl_beta", config)
     high = config["rllm.algorithm.eps_clip_high"]
     derived = {
-        "trainer.total_training_steps": steps if steps and steps > 0 else None,
+        "trainer.total_training_steps": steps if steps > 0 else None,
         "actor_rollout_ref.actor.clip_ratio_high": config["rllm.algorithm.eps_clip"] if high is None else high,
-        "actor_rollout_ref.actor.use_kl_loss": bool(weight and weight > 0),
+        "actor_rollout_ref.actor.use_kl_loss": weight > 0,
     }
     return {path: value for path, value in derived.items() if path not in overrides}
+
+
+def _number(path: str, config: Mapping[str, Any]) -> float:
+    """What a key amounts to, 0 where it is none or no number."""
+    found = _resolved(path, config[path], config)
+    return found if isinstance(found, (int, float)) else 0
 
 
 def _resolved(path: str, value: Any, config: Mapping[str, Any]) -> Any:

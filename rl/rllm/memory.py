@@ -30,12 +30,13 @@ from sandmle.rl.rllm.compose import Composed
 from sandmle.rl.rllm.layout import Layout
 from sandmle.rl.rllm.models import Architecture
 
-__all__ = ["MemoryEstimate", "Phase", "estimate_memory"]
+__all__ = ["DTYPE_BYTES", "MemoryEstimate", "Phase", "estimate_memory"]
 
 _GIB = 2**30
 _SLACK_GIB = 6.0
 _WORKING_GIB = 4.0
-_DTYPE_BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2}
+DTYPE_BYTES = {"fp32": 4, "float32": 4, "bf16": 2, "bfloat16": 2, "fp16": 2, "float16": 2}
+"""Bytes of a parameter by the names that verl has for its type."""
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def _episodes(stage: Composed) -> int:
 def _states(model: Architecture, layout: Layout) -> dict[str, float]:
     if layout.offload_policy and layout.strategy == "fsdp2":
         return {"weights": 0.0, "gradients": 0.0, "moments": 0.0}
-    share = model.parameters / layout.shard * _DTYPE_BYTES[layout.dtype] / _GIB
+    share = model.parameters / layout.shard * DTYPE_BYTES[layout.dtype] / _GIB
     return {"weights": share, "gradients": share, "moments": 2 * share}
 
 

@@ -144,6 +144,24 @@ WRONG = {
         **{"data.train_batch_size": 16}
     ),
     "trainer.nnodes = 0: it must be at least 1": override(**{"trainer.nnodes": 0}),
+    "fsdp_size = 0: it must be at least 1, or -1 for all GPUs": override(**{f"{ACTOR}.fsdp_config.fsdp_size": 0}),
+    "pipeline_model_parallel_size = 0: it must be at least 1": override(
+        **{f"{ROLLOUT}.pipeline_model_parallel_size": 0}
+    ),
+    "ppo_micro_batch_size_per_gpu = 0: it must be at least 1, or null": override(
+        **{f"{ACTOR}.use_dynamic_bsz": False, f"{ACTOR}.ppo_micro_batch_size_per_gpu": 0}
+    ),
+    "model_dtype = int8: choose from fp32,": override(**{f"{ACTOR}.fsdp_config.model_dtype": "int8"}),
+    "gpu_memory_utilization = 1.5: a share between 0 and 1": override(**{f"{ROLLOUT}.gpu_memory_utilization": 1.5}),
+    "gpu_memory_utilization = '${oc.env:X}': what it comes to can't be told here; write the value itself": override(
+        **{f"{ROLLOUT}.gpu_memory_utilization": "${oc.env:X}"}
+    ),
+    "max_num_seqs = '${trainer.project_name}': it takes int": override(
+        **{f"{ROLLOUT}.max_num_seqs": "${trainer.project_name}"}
+    ),
+    "total_batches = 'many': it takes int": override(**{"rllm.trainer.total_batches": "many"}),
+    "rllm.async_training.enable = true: choose from false": override(**{"rllm.async_training.enable": True}),
+    "min_trajs_per_group = 1: it must be at least 2": override(**{"rllm.rejection_sample.min_trajs_per_group": 1}),
     "rllm.algorithm.loss_agg_mode = mean: choose from token-mean": override(**{"rllm.algorithm.loss_agg_mode": "mean"}),
     "it means nothing with bypass_mode": override(**{"rllm.algorithm.rollout_correction.bypass_mode": True}),
     "mode = per_step: choose from broadcast": override(**{"rllm.stepwise_advantage.mode": "per_step"}),
@@ -189,6 +207,12 @@ def test_a_wrong_value_gives_one_clear_line(line, parts):
     told = faults(**parts)
     assert len([each for each in told if line in each]) == 1, told
     assert all("\n" not in each for each in told)
+
+
+def test_a_value_by_reference_is_checked_as_what_it_comes_to():
+    assert faults(**override(**{f"{ACTOR}.ulysses_sequence_parallel_size": "${trainer.n_gpus_per_node}"})) == []
+    (told, *_) = faults(**override(**{f"{ACTOR}.ulysses_sequence_parallel_size": "${rllm.rollout.n_val}0"}))
+    assert "ulysses_sequence_parallel_size = '${rllm.rollout.n_val}0': it takes int" in told
 
 
 def test_all_wrong_lines_come_at_once_and_unknown_keys_first():
