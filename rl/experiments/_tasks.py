@@ -16,7 +16,7 @@ from sandmle.rl.experiments._settings import TaskSettings
 from sandmle.rl.splits import TaskTraits, split_tasks
 from sandmle.task import Task, load_tasks
 
-__all__ = ["HELD_OUT", "Sets", "divide", "make_tasks", "publish_sets", "suitable"]
+__all__ = ["HELD_OUT", "Sets", "divide", "make_tasks", "publish_sets", "sizes", "suitable"]
 
 HELD_OUT = ("same", "other", "unseen")
 Sets = Mapping[str, tuple[str, ...]]
@@ -49,7 +49,8 @@ def suitable(tasks: Sequence[Task]) -> list[Task]:
 def divide(settings: TaskSettings, traits: Sequence[TaskTraits], seeds: Mapping[str, str], solved: Set[str]) -> Sets:
     """Divide tasks into sets that share none.
 
-    Training takes no task that no search can solve; held-out sets may hold some.
+    Training takes no task that no search can solve; held-out sets may hold some. Where too few tasks are left, a set is
+    smaller than asked.
 
     Args:
         settings: the sizes, and which seeds are held out.
@@ -58,7 +59,7 @@ def divide(settings: TaskSettings, traits: Sequence[TaskTraits], seeds: Mapping[
         solved: tasks on which a constant script reaches gold; they are left out.
 
     Raises:
-        BadInput: too few tasks are left for one of the sets.
+        BadInput: no task is left for one of the sets.
     """
     left = [each for each in sorted(traits, key=lambda task: task.id) if each.id not in solved]
     other = tuple(each.id for each in left if seeds[each.id] in settings.other_seeds)
@@ -72,6 +73,15 @@ def divide(settings: TaskSettings, traits: Sequence[TaskTraits], seeds: Mapping[
     if empty := [name for name, ids in sets.items() if not ids]:
         raise BadInput(f"of {len(traits)} tasks none is left for the set {empty[0]!r}; raise tasks.n or tasks.n_other")
     return sets
+
+
+def sizes(sets: Mapping[str, Sequence[object]], settings: TaskSettings) -> str:
+    """One line: how many tasks each set has, and how many were asked for where it has fewer."""
+    told = []
+    for name, found in sets.items():
+        asked = getattr(settings, name)
+        told.append(f"{len(found)} {name}" + (f" (of {asked} asked)" if len(found) < asked else ""))
+    return ", ".join(told)
 
 
 def publish_sets(sets: Sets, tasks: Sequence[Task], out: Path) -> dict[str, list[Task]]:

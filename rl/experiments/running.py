@@ -18,7 +18,7 @@ from sandmle.rl.experiments._curves import draw_curves, rewards_of
 from sandmle.rl.experiments._report import ExperimentReport, Results, arm_rows
 from sandmle.rl.experiments._settings import ArmSettings, ExperimentSettings
 from sandmle.rl.experiments._spent import Spent
-from sandmle.rl.experiments._tasks import HELD_OUT, Sets, divide, make_tasks, publish_sets, suitable
+from sandmle.rl.experiments._tasks import HELD_OUT, Sets, divide, make_tasks, publish_sets, sizes, suitable
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.rl.splits import read_traits
@@ -58,7 +58,7 @@ class _Experiment:
         sets = divide(settings.tasks, read_traits(tasks), seeds, self.solved)
         _settle(self.out, settings, sets)
         self.sets = publish_sets(sets, tasks, self.out / "sets")
-        self.tell("[tasks] " + ", ".join(f"{len(found)} {name}" for name, found in self.sets.items()))
+        self.tell(f"[tasks] {sizes(self.sets, settings.tasks)}")
 
     async def try_constants(self, tasks: Sequence[Task], rollouts: RolloutSettings) -> None:
         """Score the constant scripts."""

@@ -1,13 +1,15 @@
 """Sets of tasks: disjoint, new in what they say, and without what a constant script solves."""
 
+import json
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from sandmle.errors import BadInput
-from sandmle.rl.experiments import TaskSettings
-from sandmle.rl.experiments._tasks import divide
+from sandmle.rl.experiments import ExperimentSettings, TaskSettings
+from sandmle.rl.experiments._tasks import HELD_OUT, divide, sizes
 from sandmle.rl.splits import TaskTraits
 
 SETTINGS = TaskSettings(
@@ -72,3 +74,34 @@ def test_too_few_tasks_are_refused():
     tasks = traits(12)
     with pytest.raises(BadInput, match="set 'other'"):
         divide(SETTINGS, tasks, dict.fromkeys((task.id for task in tasks), "iris"), set())
+
+
+def test_a_set_that_is_smaller_than_asked_is_told():
+    tasks = traits(40)
+    sets = divide(SETTINGS, tasks, seeds(tasks), set())
+    assert [len(sets[name]) for name in ("train", "same", "other", "unseen")] == [18, 6, 5, 6]
+    assert sizes(sets, SETTINGS) == "18 train (of 20 asked), 6 same, 5 other, 6 unseen"
+
+
+def test_the_demo_holds_out_at_least_64_of_its_tasks():
+    """``demo_tasks.jsonl`` records what its 97 slots were filled with (seed, terms) as far as they are suitable."""
+    settings = ExperimentSettings.load("demo-cpu").tasks
+    lines = Path(__file__).with_name("demo_tasks.jsonl").read_text().splitlines()
+    made = [json.loads(line) for line in lines]
+    of = {task.pop("id"): task for task in made}
+    tasks = [
+        TaskTraits(
+            id=name,
+            content_hash="-",
+            family="-",
+            domain="-",
+            primitives=task["primitives"],
+            discoverable=task["discoverable"],
+        )
+        for name, task in of.items()
+    ]
+    sets = divide(settings, tasks, {name: task["seed"] for name, task in of.items()}, solved=set())
+    assert sizes(sets, settings) == "24 train, 21 same (of 22 asked), 22 other, 22 unseen"
+    assert sum(len(sets[name]) for name in HELD_OUT) >= 64
+    assert settings.n + settings.n_other == 97
+    assert {task["seed"] for task in made} <= {*settings.seeds, *settings.other_seeds}
