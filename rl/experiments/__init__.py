@@ -14,11 +14,13 @@ OUT/made/                      tasks as they were made
 OUT/constants.jsonl            what the constant scripts earned on each
 OUT/sets/NAME/                 the tasks of each set
 OUT/demonstrations/            a run of ``sandmle eval``
-OUT/seed-N/ARM/                a training (see ``sandmle.rl.trainer``) and results-*.jsonl
+OUT/seed-N/imitation/          what all arms of a seed start from; OUT/seed-N/ARM/ the training of an arm of its own
+                               (see ``sandmle.rl.trainer``), each with results-*.jsonl
 OUT/spent.json                 CPU and wall seconds so far
-OUT/report.{json,md}           the table; OUT/curves.png, where matplotlib is installed
+OUT/report.{json,md}           the table; OUT/curves.png
 
-Whatever is finished is kept; the same command goes on. This package loads without PyTorch; ``running`` does not.
+Whatever is finished is kept; the same command goes on. Results tell which weights they are of: a policy that was
+trained further is measured anew. This package loads without PyTorch; ``running`` does not.
 """
 
 from sandmle.rl.experiments._settings import (
