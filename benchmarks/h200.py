@@ -1,4 +1,4 @@
-"""A whole training on one GPU: random weights of Qwen3-0.6B's shape, imitation, then rewards from real sandboxes.
+"""A whole training on one GPU: a Qwen3 of 0.6 B random weights, imitation, then rewards from real sandboxes.
 
     python benchmarks/h200.py [--rehearse] [--json FILE]
 
@@ -8,7 +8,8 @@
    scripts run in sandboxes, and groups of the next update play on while this one is learnt from.
 
 Prints tokens a second, the share of time in which the GPU computed, the peak of memory, and how far log-probabilities
-in bfloat16 differ between sampler and trainer. ``--rehearse`` takes a tiny shape and few episodes, on a CPU.
+in bfloat16 differ between sampler and trainer; at SIGINT, whatever of that is there. ``--rehearse`` takes a tiny shape
+and few episodes, on a CPU.
 """
 
 from __future__ import annotations
@@ -19,17 +20,17 @@ import json
 import resource
 import shutil
 import tempfile
-import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 import torch
+from gpu_meter import Meter
 
-from sandmle.agents.chat.tokens import SamplingSettings
+from sandmle.agents.chat.tokens import Reading, SamplingSettings
 from sandmle.api import aevaluate
 from sandmle.rl.batches import pad
 from sandmle.rl.checkpoints import PolicyWeights, TinyModel, TrainerState, load_policy, new_policy, save
@@ -38,21 +39,25 @@ from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import Player, RolloutSettings
 from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer import GrpoSettings, OptimizerSettings, SftSettings
-from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
-from sandmle.rl.trainer._learner import Learner, token_logprobs
+from sandmle.rl.trainer._imitate import imitate, policy_texts, read_episodes, rows_of
+from sandmle.rl.trainer._learner import Learner, Metrics, token_logprobs
 from sandmle.rl.trainer._reinforce import Reinforcement
-from sandmle.rl.trainer.training import policy_texts
 from sandmle.rl.types import Example, Group, Row
 from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.task import Task, load_tasks
 
-READING = "digest"
+READING: Reading = "digest"
 
 
 @dataclass(frozen=True)
 class Plan:
-    """How large everything is. Imitation that is not there after ``learning_s`` goes on to rewards all the same."""
+    """How large everything is. Imitation that is not there after ``learning_s`` goes on to rewards all the same.
+
+    Attributes:
+        shape: in full, Qwen3-0.6B's but for the layers' inner width: theirs is 3,072, and their 152 thousand ids have
+            a fourth of their weights. Ours are few, so that random weights can learn them in minutes.
+    """
 
     shape: TinyModel
     device: str
@@ -64,12 +69,13 @@ class Plan:
     probe: int
     batch: int
     group: int
+    reply: int = 200
     learning_s: float = 180.0
     updates: int = 3
 
 
 FULL = Plan(
-    shape=TinyModel(hidden=1_024, layers=28, heads=16, kv_heads=8, head_dim=128, feed_forward=3_072, context=8_192),
+    shape=TinyModel(hidden=1_024, layers=28, heads=16, kv_heads=8, head_dim=128, feed_forward=4_864, context=8_192),
     device="cuda",
     seeds=("breast-cancer", "wine", "wine-alcohol", "iris", "diabetes"),
     demonstrations=80,
@@ -95,62 +101,19 @@ SMALL = replace(
 )
 
 
-@dataclass
-class Meter:
-    """Looks four times a second whether the GPU computes, and keeps what each phase took."""
-
-    device: str
-    phases: dict[str, dict[str, float]] = field(default_factory=dict)
-
-    @contextmanager
-    def phase(self, name: str) -> Iterator[dict[str, float]]:
-        """Measure a phase; what is put into its record stands in the table too. A phase may come again."""
-        record = self.phases.setdefault(name, {"s": 0.0, "looks": 0.0, "busy": 0.0})
-        ended = threading.Event()
-        watch = threading.Thread(target=self._watch, args=(record, ended))
-        started = time.monotonic()
-        watch.start()
-        try:
-            yield record
-        finally:
-            ended.set()
-            watch.join()
-            record["s"] += time.monotonic() - started
-
-    def _watch(self, record: dict[str, float], ended: threading.Event) -> None:
-        while self.device == "cuda" and not ended.wait(0.25):
-            try:
-                record["busy"] += torch.cuda.utilization() / 100
-            except (ModuleNotFoundError, RuntimeError) as error:
-                print(f"the GPU's share of time is not measured: {error}")
-                return
-            record["looks"] += 1
-
-    def table(self) -> dict[str, dict[str, float]]:
-        """Of each phase: seconds, tokens and tokens a second, and the share of time in which the GPU computed."""
-        found = {}
-        for name, record in self.phases.items():
-            line = {key: value for key, value in record.items() if key not in ("looks", "busy")}
-            if "tokens" in line:
-                line["tokens a second"] = line["tokens"] / line["s"]
-            if record["looks"]:
-                line["GPU busy"] = record["busy"] / record["looks"]
-            found[name] = line
-        return found
-
-
 class Run:
     """One run, phase by phase, in a folder that is thrown away."""
 
     def __init__(self, plan: Plan, out: Path) -> None:
         self.plan, self.out, self.meter = plan, out, Meter(plan.device)
         self.found: dict[str, object] = {}
+        self.started = time.monotonic()
         self.rollouts = RolloutSettings(
             turns=2,
             group=plan.group,
             step_seconds=20.0,
             deadline_s=120.0,
-            sampling=SamplingSettings(max_new_tokens=200, max_tokens=4_096),
+            sampling=SamplingSettings(max_new_tokens=plan.reply, max_tokens=4_096),
         )
 
     def go(self) -> None:
@@ -206,11 +169,12 @@ class Run:
         learner = Learner(policy, optimizer)
         settings = SftSettings(epochs=self.plan.epochs, optimizer=optimizer)
         started, rounds, enough = time.monotonic(), 0, False
-        while not enough and time.monotonic() - started < self.plan.learning_s:
+        while not enough and (rounds == 0 or time.monotonic() - started < self.plan.learning_s):
             with self.meter.phase("imitation") as record:
                 for step in imitate(learner, rows, settings, seed=rounds):
                     record["tokens"] = record.get("tokens", 0.0) + step["tokens"]
                     nll = step["nll"]
+                    await asyncio.sleep(0)  # which is where SIGINT is heard
             with self.meter.phase("probe") as record:
                 first = 1_000_000 + rounds * self.plan.probe
                 groups = await asyncio.gather(*(player.group(first + place) for place in range(self.plan.probe)))
@@ -236,14 +200,29 @@ class Run:
             checkpoint_every=self.plan.updates,
         )
         learner = Learner(policy, optimizer)
-        run = Reinforcement(policy, learner, engine, player, settings, TrainerState(), self.out)
-        updates = []
+        made: list[Metrics] = []
+        self.found["updates"] = made
+        run = Reinforcement(policy, learner, engine, player, settings, TrainerState(), self.out, made.append)
         with self.meter.phase("GRPO") as record:
-            async for metrics in run.updates():
-                record["tokens"] = record.get("tokens", 0.0) + metrics["sampled"]
-                updates.append(metrics)
-                print(", ".join(f"{name} {value:.4g}" for name, value in metrics.items()))
-        self.found["updates"] = updates
+            async with aclosing(run.updates()) as updates:
+                async for metrics in updates:
+                    record["tokens"] = record.get("tokens", 0.0) + metrics["sampled"]
+                    print(", ".join(f"{name} {value:.4g}" for name, value in metrics.items()))
+
+    def summary(self) -> dict[str, object]:
+        """What has been measured so far, printed too."""
+        cuda = self.plan.device == "cuda"
+        peak = torch.cuda.max_memory_reserved() if cuda else 1024 * resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        name = torch.cuda.get_device_name() if cuda else "CPU"
+        seconds, gib, phases = time.monotonic() - self.started, peak / 2**30, self.meter.table()
+        print(f"{name}, torch {torch.__version__}: {seconds:.0f} s, peak of memory {gib:.1f} GiB")
+        for phase, line in phases.items():
+            print(f"    {phase:16}" + ", ".join(f"{key} {value:.4g}" for key, value in line.items()))
+        print(
+            f"    log-probabilities in bfloat16, sampler against trainer: {self.found.get('log-probs', 'not reached')}"
+        )
+        head = {"device": name, "torch": torch.__version__, "s": seconds, "peak GiB": gib}
+        return {**head, **self.found, "phases": phases}
 
 
 def _sampled(group: Group) -> float:
@@ -274,31 +253,24 @@ def main() -> None:
     parser.add_argument("--rehearse", action="store_true", help="a tiny shape and few episodes, on a CPU")
     parser.add_argument("--json", type=Path)
     given = parser.parse_args()
-    plan, started = SMALL if given.rehearse else FULL, time.monotonic()
+    plan = SMALL if given.rehearse else FULL
     if plan.device == "cuda" and not torch.cuda.is_available():
         raise SystemExit("PyTorch sees no GPU here; --rehearse runs on a CPU")
     if plan.device == "cpu":
         torch.set_num_threads(1)
+    measure(plan, given.json)
+
+
+def measure(plan: Plan, kept: Path | None) -> None:
+    """Run, and print what was measured, even if that was cut short; ``kept`` gets it as JSON."""
     with tempfile.TemporaryDirectory(prefix="sandmle-h200-") as scratch:
         run = Run(plan, Path(scratch))
-        run.go()
-    peak = torch.cuda.max_memory_reserved() if plan.device == "cuda" else 1024 * resource.getrusage(0).ru_maxrss
-    name = torch.cuda.get_device_name() if plan.device == "cuda" else "CPU"
-    found = {
-        "device": name,
-        "torch": torch.__version__,
-        "s": time.monotonic() - started,
-        "peak GiB": peak / 2**30,
-        **run.found,
-        "phases": run.meter.table(),
-    }
-    print(f"{name}, torch {torch.__version__}: {found['s']:.0f} s, peak of memory {found['peak GiB']:.1f} GiB")
-    for phase, line in run.meter.table().items():
-        print(f"    {phase:16}" + ", ".join(f"{key} {value:.4g}" for key, value in line.items()))
-    agreement = run.found["log-probs"]
-    print(f"    log-probabilities in bfloat16, sampler against trainer: {agreement}")
-    if given.json:
-        given.json.write_text(json.dumps(found, indent=2) + "\n")
+        try:
+            run.go()
+        finally:
+            found = run.summary()
+            if kept:
+                kept.write_text(json.dumps(found, indent=2) + "\n")
 
 
 if __name__ == "__main__":
