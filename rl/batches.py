@@ -16,7 +16,6 @@ from typing import Self
 
 import numpy as np
 
-from sandmle.errors import BadInput
 from sandmle.rl.algorithms import Estimator
 from sandmle.rl.types import CONTEXT, Bools, Example, Floats, Group, Ints
 
@@ -65,6 +64,7 @@ class Batch:
         mask: the loss mask.
         advantages: 0 outside the loss mask.
         sampler_logprobs: 0 outside the loss mask.
+        old_logprobs: 0 where they are not known.
     """
 
     token_ids: Ints
@@ -72,6 +72,7 @@ class Batch:
     mask: Bools
     advantages: Floats
     sampler_logprobs: Floats
+    old_logprobs: Floats
 
 
 def make_examples(group: Group, estimator: Estimator) -> tuple[Example, ...]:
@@ -101,6 +102,7 @@ def pad(examples: Sequence[Example], pad_id: int) -> Batch:
         mask=np.zeros(shape, dtype=np.bool_),
         advantages=np.zeros(shape),
         sampler_logprobs=np.zeros(shape),
+        old_logprobs=np.zeros(shape),
     )
     for index, example in enumerate(examples):
         row, here = example.row, np.s_[index, : len(example.row)]
@@ -109,18 +111,17 @@ def pad(examples: Sequence[Example], pad_id: int) -> Batch:
         batch.mask[here] = row.mask
         batch.advantages[here] = example.advantages
         batch.sampler_logprobs[here] = np.where(row.mask, row.sampler_logprobs, 0.0)
+        if example.old_logprobs is not None:
+            batch.old_logprobs[here] = example.old_logprobs
     return batch
 
 
 def micro_batches(examples: Sequence[Example], *, max_tokens: int, pad_id: int) -> Iterator[Batch]:
     """Batches of at most ``max_tokens`` cells, padding included; rows of like length lie together.
 
-    Raises:
-        BadInput: one row alone is longer.
+    A row that is longer has a batch of its own.
     """
     ordered = sorted(examples, key=lambda example: len(example.row))
-    if ordered and len(ordered[-1].row) > max_tokens:
-        raise BadInput(f"a row of {len(ordered[-1].row)} tokens does not fit into micro-batches of {max_tokens}")
     pending: list[Example] = []
     for example in ordered:
         if pending and (len(pending) + 1) * len(example.row) > max_tokens:

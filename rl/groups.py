@@ -70,11 +70,12 @@ class GroupTally:
         asked: rollouts that were started.
         cut: of them, those a deadline cut off.
         stale: rollouts that left their group because no row was fresh enough.
-        unscored: rollouts with a reward that is missing or no number.
+        unscored: rollouts with a reward that is missing, no number, or earned by an episode that saw answers.
         masked: masked rollouts by reason.
         counted: rollouts of the baselines.
         reward: sum over the counted rollouts.
         stale_rows: dropped because of their age.
+        breaks: prefix breaks of all rollouts that arrived.
         tokens: sampled by all rollouts that arrived, whatever became of them; so for ``runs`` of code and
             ``sandbox_s``, their CPU seconds.
     """
@@ -91,6 +92,7 @@ class GroupTally:
     counted: int = 0
     reward: float = 0.0
     stale_rows: int = 0
+    breaks: int = 0
     tokens: int = 0
     runs: int = 0
     sandbox_s: float = 0.0
@@ -140,6 +142,7 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
         counted=len(counted),
         reward=sum(rollout.reward or 0.0 for rollout in counted),
         stale_rows=_rows(group) - _rows(fresh),
+        breaks=sum(rollout.breaks for rollout in group.rollouts),
         tokens=sum(int(row.mask.sum()) for rollout in group.rollouts for row in rollout.rows),
         runs=sum(rollout.runs for rollout in group.rollouts),
         sandbox_s=sum(rollout.sandbox_s for rollout in group.rollouts),

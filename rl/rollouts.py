@@ -8,16 +8,16 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, Self
 
 import numpy as np
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from sandmle.agents.chat import Policy
 from sandmle.agents.chat.tokens import Engine, Renderer, SamplingSettings, TokenChat
 from sandmle.eval.runner import EpisodePlan, EpisodeResult, run_episode
 from sandmle.graphs.scaffold import Budget, get_scaffold
-from sandmle.record import Record, sha256_json
+from sandmle.record import Record, as_value_error, sha256_json
 from sandmle.rl.groups import permuted, run_group
 from sandmle.rl.rewards import get_preset
 from sandmle.rl.rows import sampled_rows
@@ -58,6 +58,14 @@ class RolloutSettings(Record):
     give_up_s: Annotated[float, Field(gt=0)] | None = None
     permute_rewards: bool = False
 
+    @model_validator(mode="after")
+    def _names_exist(self) -> Self:
+        with as_value_error():
+            get_preset(self.reward)
+            for name in self.scaffolds:
+                get_scaffold(name)
+        return self
+
 
 @dataclass(frozen=True)
 class Player:
@@ -91,7 +99,7 @@ class Player:
         """One episode with its rows."""
         played = await self.episode(task, index, repeat)
         await asyncio.to_thread(self.on_episode, played.episode)
-        return Rollout.of_episode(played.episode, sampled_rows(played.episode).rows)
+        return Rollout.of_episode(played.episode, *sampled_rows(played.episode))
 
     async def episode(self, task: Task, index: int, repeat: int) -> EpisodeResult:
         """One episode; its draws depend on the seeds, the index and the repeat alone."""

@@ -94,6 +94,7 @@ class Rollout:
         turn_rewards: what each turn earned; their sum is the reward. None where no reward is known.
         rows: in the order of their turns; none where no prompt was ever answered.
         mask_reason: why the rollout is masked; None where it is not.
+        breaks: how often a prompt broke with what came before it, and began a new row.
         runs: of the policy's code; ``sandbox_s`` their CPU seconds.
     """
 
@@ -102,6 +103,7 @@ class Rollout:
     turn_rewards: tuple[float, ...] | None
     rows: tuple[Row, ...] = ()
     mask_reason: EpisodeStatus | None = None
+    breaks: int = 0
     runs: int = 0
     sandbox_s: float = 0.0
 
@@ -116,10 +118,11 @@ class Rollout:
             raise ValueError(f"rollout {self.id}: tokens of more turns than the {turns} that have a reward")
 
     @classmethod
-    def of_episode(cls, episode: Episode, rows: Sequence[Row] = ()) -> Self:
-        """An episode with the rows of its tokens.
+    def of_episode(cls, episode: Episode, rows: Sequence[Row] = (), breaks: int = 0) -> Self:
+        """An episode with what ``sampled_rows`` makes of it.
 
-        The format part of its reward goes to the turns whose replies were accepted, all else to the last turn.
+        The format part of its reward goes to the turns whose replies were accepted, all else to the last turn. What an
+        episode earned that saw answers is not known.
         """
         steps = [turn.step for turn in episode.turns if turn.step is not None]
         return cls(
@@ -128,6 +131,7 @@ class Rollout:
             turn_rewards=_turn_rewards(episode),
             rows=tuple(rows),
             mask_reason=episode.mask_reason,
+            breaks=breaks,
             runs=len(steps),
             sandbox_s=math.fsum(step.cpu_s for step in steps),
         )
@@ -144,7 +148,7 @@ class Rollout:
 
 
 def _turn_rewards(episode: Episode) -> tuple[float, ...] | None:
-    if episode.reward is None:
+    if episode.reward is None or episode.leaked:
         return None
     accepted = [turn.format_ok for turn in episode.turns]
     if not accepted:
@@ -190,10 +194,17 @@ class Group:
 
 @dataclass(frozen=True, eq=False)
 class Example:
-    """A row and the advantage of each of its tokens, shape (n,), 0 outside the loss mask."""
+    """A row with the advantages of its tokens.
+
+    Attributes:
+        advantages: shape (n,), 0 outside the loss mask.
+        old_logprobs: shape (n,), by the trainer before the update; None where one step is made of the batch, so that
+            they are those of the weights in training.
+    """
 
     row: Row
     advantages: Floats
+    old_logprobs: Floats | None = None
 
     def __post_init__(self) -> None:
         """Refuse what can't be learnt from.
@@ -203,5 +214,7 @@ class Example:
         """
         if len(self.advantages) != len(self.row):
             raise ValueError(f"{len(self.advantages)} advantages for {len(self.row)} tokens")
+        if self.old_logprobs is not None and len(self.old_logprobs) != len(self.row):
+            raise ValueError(f"{len(self.old_logprobs)} old log-probabilities for {len(self.row)} tokens")
         if not np.isfinite(self.advantages).all():
             raise ValueError("an advantage is no finite number")

@@ -36,13 +36,14 @@ class _Asked:
     key: str
     wanted: Wanted
     answer: asyncio.Future[Sample]
+    version: int = 0
 
 
 class LocalEngine:
     """Samples from a model in this process; one event loop uses it at a time.
 
     Attributes:
-        weight_version: updates behind the weights; the trainer sets it.
+        weight_version: updates behind the weights; the trainer sets it. A reply carries the one that it began with.
     """
 
     def __init__(
@@ -121,12 +122,13 @@ class LocalEngine:
                 self._forget_the_gone()
                 joining = self._take() if self._admissible() else []
                 async with self._weights:
-                    version = self.weight_version
+                    for each in joining:
+                        each.version = self.weight_version
                     finished = await asyncio.to_thread(self._advance, [each.wanted for each in joining])
                 for wanted in finished:
                     asked = self._running.pop(id(wanted))
                     if not asked.answer.done():
-                        asked.answer.set_result(Sample(tuple(wanted.ids), tuple(wanted.logprobs), version))
+                        asked.answer.set_result(Sample(tuple(wanted.ids), tuple(wanted.logprobs), asked.version))
                 await asyncio.sleep(0)
         except Exception as error:  # noqa: BLE001 - whoever waits must hear of it
             self._fail(error)

@@ -12,6 +12,7 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -125,7 +126,7 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
     def transform_to_backend_batch(self, trainer_state: Any, **_: Any) -> list[Group]:
         """Our groups of the episodes that rLLM kept."""
         kept = [each.output for group in trainer_state.trajectory_groups for each in group.trajectories]
-        return list(gather_groups(Rollout.of_episode(each, sampled_rows(each).rows) for each in kept))
+        return list(gather_groups(Rollout.of_episode(each, *sampled_rows(each)) for each in kept))
 
     async def process_backend_batch(self, trainer_state: Any, **_: Any) -> None:
         """Nothing: the sampler's log-probabilities are in the rows."""
@@ -156,7 +157,8 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         learning, settings = self._learning, self._learning.settings
         async with learning.serving.engine.updating():
             rate = scaled_rate(settings.optimizer, number - 1, settings.updates)
-            learnt = await asyncio.to_thread(learning.learner.improve, examples, settings.loss, rate=rate)
+            improve = partial(learning.learner.improve, rate=rate, mini_batches=settings.mini_batches)
+            learnt = await asyncio.to_thread(improve, examples, settings.loss)
             learning.serving.engine.weight_version = number
         return learnt
 

@@ -1,7 +1,9 @@
-"""Imitation (SFT): which episodes are learnt from, and the epochs over their rows."""
+"""Imitation (SFT): which episodes are learnt from, the epochs over their rows, and the phase of a training."""
 
 from __future__ import annotations
 
+import asyncio
+import shutil
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -10,16 +12,20 @@ from pathlib import Path
 
 import numpy as np
 
-from sandmle.agents.chat.tokens import Renderer
+from sandmle.agents.chat.tokens import READINGS, Reading, Renderer
 from sandmle.errors import BadInput
 from sandmle.eval.runs import EpisodeSummary, read_run
+from sandmle.rl.checkpoints import PolicyWeights, TrainerState, new_policy, prune_checkpoints, save
 from sandmle.rl.rows import demonstration_rows
+from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer._learner import Learner, Metrics
-from sandmle.rl.trainer._settings import OptimizerSettings, SftSettings
+from sandmle.rl.trainer._metrics import MetricsLog, OnStep, StepDone
+from sandmle.rl.trainer._settings import OptimizerSettings, SftSettings, TrainSettings
+from sandmle.rl.trainer._start import load, start
 from sandmle.rl.types import Row
 from sandmle.trajectory import Episode
 
-__all__ = ["Demonstrations", "imitate", "read_episodes", "rows_of", "scaled_rate"]
+__all__ = ["Demonstrations", "imitate", "imitated", "policy_texts", "read_episodes", "rows_of", "scaled_rate"]
 
 
 @dataclass(frozen=True)
@@ -34,7 +40,7 @@ class Demonstrations:
     too_long: int
 
 
-def read_episodes(runs: Sequence[Path], min_reward: float) -> Iterator[Episode]:
+def read_episodes(runs: Sequence[Path], min_reward: float, *, valid: bool = False) -> Iterator[Episode]:
     """The transcripts worth imitating, run by run, in the order of the runs' reports.
 
     Raises:
@@ -43,14 +49,15 @@ def read_episodes(runs: Sequence[Path], min_reward: float) -> Iterator[Episode]:
     for folder in runs:
         run = read_run(folder)
         for summary in run.episodes:
-            if _worth(summary, min_reward):
+            if _worth(summary, min_reward, valid):
                 yield Episode.read(run.folder / "transcripts" / f"{summary.id}.json")
 
 
-def _worth(summary: EpisodeSummary, min_reward: float) -> bool:
-    valid = summary.grade is not None and summary.grade.valid
+def _worth(summary: EpisodeSummary, min_reward: float, valid: bool) -> bool:
+    if summary.masked or summary.leaked:
+        return False
     reward = summary.reward.total if summary.reward else 0.0
-    return not summary.masked and not summary.leaked and reward >= min_reward and (valid or min_reward == 0)
+    return reward >= min_reward and (not valid or (summary.grade is not None and summary.grade.valid))
 
 
 def rows_of(episodes: Sequence[Episode], renderer: Renderer, settings: SftSettings) -> Demonstrations:
@@ -102,3 +109,49 @@ def scaled_rate(settings: OptimizerSettings, step: int, steps: int) -> float:
         return 1.0
     done = (step - warm) / max(steps - warm, 1)
     return 0.1 + 0.9 * (1 + cos(pi * done)) / 2
+
+
+async def imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeights:
+    """The policy after imitation; read back where that is done already."""
+    model = settings.model
+    if settings.sft is None:
+        assert model.path is not None
+        return load(model.path, model)
+    if not (out / "sft" / "trainer.json").exists():
+        await _imitate(settings, settings.sft, out, on_step)
+    return load(out / "sft", model)
+
+
+async def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
+    episodes, checkpoints = list(read_episodes(sft.runs, sft.min_reward, valid=sft.valid)), out / "sft-checkpoints"
+    policy, learner, state = start(
+        settings.model, settings.seed, lambda: _new(settings, episodes), sft.optimizer, checkpoints
+    )
+    rows = rows_of(episodes, policy.renderer, sft).rows
+    with MetricsLog(out, "sft", "step", keep=state.updates) as log:
+        for metrics in imitate(learner, rows, sft, settings.seed, done=state.updates):
+            step = int(metrics["step"])
+            log.add(metrics)
+            if step % sft.checkpoint_every == 0:
+                save(policy, checkpoints / f"step-{step:06d}", TrainerState(updates=step), learner.state())
+                prune_checkpoints(checkpoints, 1)
+            on_step(StepDone("sft", step, int(metrics["steps"]), metrics))
+            await asyncio.sleep(0)  # which is where Ctrl-C is heard
+    save(policy, out / "sft", TrainerState(), None)
+    shutil.rmtree(checkpoints, ignore_errors=True)
+
+
+def _new(settings: TrainSettings, episodes: list[Episode]) -> PolicyWeights:
+    """The policy before imitation."""
+    model = settings.model
+    if model.path is not None:
+        return load(model.path, model)
+    tokenizer = train_tokenizer(policy_texts(episodes, model.reading), model.vocabulary, model.pieces)
+    return new_policy(model.tiny, tokenizer, settings.seed, model.reading)
+
+
+def policy_texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
+    """What a policy reads and writes."""
+    for turn in (turn for episode in episodes for turn in episode.turns):
+        yield from (shown for message in turn.messages if (shown := READINGS[reading](message)) is not None)
+        yield turn.reply

@@ -1,4 +1,4 @@
-"""``Learner``: a model and its optimizer; turns examples into one gradient step.
+"""``Learner``: a model and its optimizer; turns examples into gradient steps.
 
     rows ──imitate──▶ likelihood of demonstrations (SFT)
     examples ──improve──▶ policy loss (GRPO and its kin)
@@ -10,14 +10,16 @@ where a token of the loss mask is predicted, in float32.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from sandmle.rl._torch import Tensor, torch
 from sandmle.rl.adapters import adapter_state
-from sandmle.rl.batches import Batch, Totals, micro_batches
+from sandmle.rl.batches import Batch, Totals, micro_batches, pad
 from sandmle.rl.checkpoints import PolicyWeights
+from sandmle.rl.losses.entropy import token_entropy
 from sandmle.rl.losses.policy import LossInputs, policy_loss
 from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.trainer._settings import OptimizerSettings
@@ -34,9 +36,18 @@ Metrics = dict[str, float]
 class Learner:
     """The one that changes a policy's weights."""
 
-    def __init__(self, policy: PolicyWeights, settings: OptimizerSettings) -> None:
-        """A learner whose optimizer has yet seen nothing."""
+    def __init__(
+        self, policy: PolicyWeights, settings: OptimizerSettings, reference: PreTrainedModel | None = None
+    ) -> None:
+        """A learner whose optimizer has yet seen nothing.
+
+        Args:
+            policy: whose weights it changes.
+            settings: of the steps.
+            reference: the weights that a KL penalty holds the policy to; they stay as they are.
+        """
         self._policy = policy
+        self._reference = reference
         self._settings = settings
         if settings.gradient_checkpointing:
             model = policy.model  # whose method has another name from transformers 5 on
@@ -76,14 +87,25 @@ class Learner:
 
         return self._step(examples, loss, rate)
 
-    def improve(self, examples: Sequence[Example], settings: LossSettings, *, rate: float = 1.0) -> Metrics:
-        """One step of policy gradient; the metrics are those of ``sandmle.rl.losses.policy``.
+    def improve(
+        self, examples: Sequence[Example], settings: LossSettings, *, rate: float = 1.0, mini_batches: int = 1
+    ) -> Metrics:
+        """Steps of policy gradient; the metrics are those of ``sandmle.rl.losses.policy``, means over the steps.
 
         Args:
             examples: at least one with a token in its mask.
             settings: of the loss.
             rate: factor on the learning rate.
+            mini_batches: parts of the batch, in its order, of which each makes a step. With one the ratio of new to old
+                probability is 1, so that nothing is clipped.
         """
+        if mini_batches > 1:
+            examples = self._remembered(examples)
+        parts = [[examples[index] for index in part] for part in np.array_split(np.arange(len(examples)), mini_batches)]
+        found = [self._improve(part, settings, rate) for part in parts if any(each.row.mask.any() for each in part)]
+        return {name: sum(metrics[name] for metrics in found) / len(found) for name in found[0]}
+
+    def _improve(self, examples: Sequence[Example], settings: LossSettings, rate: float) -> Metrics:
         totals = Totals.of(examples)
 
         def loss(batch: Batch) -> tuple[Tensor, dict[str, Tensor]]:
@@ -91,11 +113,12 @@ class Learner:
             found = policy_loss(
                 LossInputs(
                     new=new,
-                    old=new.detach(),
+                    old=new.detach() if examples[0].old_logprobs is None else _like(batch.old_logprobs, new),
                     sampler=_like(batch.sampler_logprobs, new),
                     advantages=_like(batch.advantages, new),
                     mask=torch.from_numpy(batch.mask).to(new.device),
                     entropy=entropy,
+                    reference=None if settings.kl is None else self._by_reference(batch),
                 ),
                 settings,
                 totals,
@@ -103,6 +126,21 @@ class Learner:
             return found.loss, dict(found.metrics)
 
         return self._step(examples, loss, rate)
+
+    def _remembered(self, examples: Sequence[Example]) -> list[Example]:
+        """The examples with their log-probabilities under the weights as they are now."""
+        found = []
+        for example in examples:
+            with torch.no_grad():
+                now, _ = token_logprobs(self._policy.model, pad([example], self._policy.tokenizer.pad))
+            found.append(replace(example, old_logprobs=now[0].double().cpu().numpy()))
+        return found
+
+    def _by_reference(self, batch: Batch) -> Tensor | None:
+        if self._reference is None:
+            return None
+        with torch.no_grad():
+            return token_logprobs(self._reference, batch)[0]
 
     def _step(
         self, examples: Sequence[Example], loss: Callable[[Batch], tuple[Tensor, dict[str, Tensor]]], rate: float
@@ -137,8 +175,7 @@ def token_logprobs(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor
     logits = model.get_output_embeddings()(hidden[:, :-1][predicted]).float()
     logprobs = torch.log_softmax(logits, dim=-1)
     chosen = logprobs.gather(1, ids[:, 1:][predicted][:, None])[:, 0]
-    with torch.no_grad():
-        entropies = -(logprobs.exp() * logprobs).sum(dim=-1)
+    entropies = token_entropy(logits.detach())
     shape = predicted.shape
     found = torch.zeros(shape, device=device).masked_scatter(predicted, chosen)
     spread = torch.zeros(shape, device=device).masked_scatter(predicted, entropies)

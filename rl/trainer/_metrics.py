@@ -1,19 +1,34 @@
-"""``MetricsLog``: one JSON line a step, and TensorBoard's files where it is installed."""
+"""``StepDone`` tells a step to whoever looks on; ``MetricsLog`` writes it as a line of JSON, and for TensorBoard."""
 
 from __future__ import annotations
 
 import json
 import os
+from collections.abc import Callable
+from dataclasses import dataclass
 from importlib.util import find_spec
 from io import FileIO
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from sandmle.files import disk_errors
 from sandmle.rl.trainer._learner import Metrics
 
-__all__ = ["MetricsLog"]
+__all__ = ["MetricsLog", "OnStep", "StepDone"]
+
+
+@dataclass(frozen=True)
+class StepDone:
+    """One step of a phase is made and on disk; ``total`` of them make the phase."""
+
+    phase: Literal["sft", "grpo"]
+    number: int
+    total: int
+    metrics: Metrics
+
+
+OnStep = Callable[[StepDone], None]
 
 
 class MetricsLog:

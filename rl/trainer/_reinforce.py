@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable
+from collections import Counter
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -44,13 +46,13 @@ class Reinforcement:
     out: Path
     write: Callable[[Metrics], None]
 
-    async def updates(self) -> AsyncIterator[Metrics]:
-        """Make the updates that are missing; one metrics record each."""
-        source = self._rounds() if self.settings.batching == "lockstep" else self._stream()
-        async for taken, rolled, seconds in source:
-            yield await self._update(taken, rolled, seconds)
+    async def updates(self) -> AsyncGenerator[Metrics, None]:
+        """Make the updates that are missing; one metrics record each. Closing it ends what still plays."""
+        async with aclosing(self._rounds() if self.settings.batching == "lockstep" else self._stream()) as source:
+            async for taken, rolled, seconds in source:
+                yield await self._update(taken, rolled, seconds)
 
-    async def _rounds(self) -> AsyncIterator[tuple[Taken, int, float]]:
+    async def _rounds(self) -> AsyncGenerator[tuple[Taken, int, float], None]:
         estimator, settings = self.settings.make_estimator(), self.settings
         while self.state.updates < settings.updates:
             started = time.monotonic()
@@ -64,7 +66,7 @@ class Reinforcement:
             )
             yield taken, rolled, time.monotonic() - started
 
-    async def _stream(self) -> AsyncIterator[tuple[Taken, int, float]]:
+    async def _stream(self) -> AsyncGenerator[tuple[Taken, int, float], None]:
         settings = self.settings
         stream = GroupStream(
             self.player.group,
@@ -90,8 +92,9 @@ class Reinforcement:
         write_rows(self.out, number, taken.groups)
         if any(example.row.mask.any() for example in examples):
             rate = scaled_rate(self.settings.optimizer, number - 1, self.settings.updates)
+            improve = partial(self.learner.improve, rate=rate, mini_batches=self.settings.mini_batches)
             async with self.engine.updating():
-                learnt = await self._aside(partial(self.learner.improve, examples, self.settings.loss, rate=rate))
+                learnt = await self._aside(partial(improve, examples, self.settings.loss))
         self.state = TrainerState(updates=number, groups=rolled)
         self.engine.weight_version = number
         metrics = {
@@ -124,7 +127,7 @@ def checkpoint(policy: PolicyWeights, learner: Learner, state: TrainerState, set
 
 def _refuse_all_masked(taken: Taken, number: int) -> None:
     """Stop where no rollout came through: updates without any would go on to the end and teach nothing."""
-    masked = taken.tally.masked
+    masked = taken.tally.masked + Counter(cut=taken.tally.cut)
     if masked and not taken.tally.counted:
         reasons = ", ".join(f"{reason} {count}" for reason, count in masked.most_common())
         raise EnvironmentProblem(
@@ -145,6 +148,7 @@ def _tallied(taken: Taken) -> Metrics:
         "rollouts_masked": sum(tally.masked.values()),
         "rollouts_cut": tally.cut,
         "rows_stale": tally.stale_rows,
+        "prefix_breaks": tally.breaks,
         "sampled": tally.tokens,
         "sandbox_runs": tally.runs,
         "sandbox_s": tally.sandbox_s,

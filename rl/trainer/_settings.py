@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from sandmle.agents.chat.tokens import Reading
-from sandmle.record import Record, sha256_json
+from sandmle.record import Record, as_value_error, sha256_json
 from sandmle.rl.algorithms import Estimator, estimator_names, make_estimator
 from sandmle.rl.checkpoints import TinyModel
 from sandmle.rl.config_files import bundled_names, load_settings
@@ -90,6 +90,7 @@ class SftSettings(Record):
     Attributes:
         runs: run folders of ``sandmle eval`` whose episodes are learnt from.
         min_reward: episodes below it are left out, as are masked and leaked ones.
+        valid: leave out episodes without a valid submission too.
         max_tokens: longer rows are left out.
         learn_failed_steps: learn replies whose code failed.
         batch: rows a step.
@@ -101,6 +102,7 @@ class SftSettings(Record):
     batch: Annotated[int, Field(ge=1)] = 16
     checkpoint_every: Annotated[int, Field(ge=1)] = 100
     min_reward: Annotated[float, Field(ge=0, le=1)] = 0.0
+    valid: bool = False
     max_tokens: Annotated[int, Field(gt=0)] = 4_096
     learn_failed_steps: bool = True
     optimizer: OptimizerSettings = OptimizerSettings(learning_rate=3e-3, warmup=0.03, decay=True)
@@ -110,8 +112,9 @@ class GrpoSettings(Record):
     """Learning from rewards.
 
     Attributes:
-        updates: in all.
+        updates: in all; may grow later, but then a decaying learning rate is another than that of an unbroken run.
         batch: groups an update.
+        mini_batches: parts that its rows are dealt into, each for one gradient step; with one, nothing is ever clipped.
         checkpoint_every: updates between two checkpoints; the last one is always kept.
         keep_checkpoints: how many of the latest stay; None keeps all.
         transcripts: keep every episode, as ``transcripts/<episode>.json``.
@@ -119,6 +122,7 @@ class GrpoSettings(Record):
 
     updates: Annotated[int, Field(ge=1)] = 30
     batch: Annotated[int, Field(ge=1)] = 8
+    mini_batches: Annotated[int, Field(ge=1)] = 1
     estimator: dict[str, Any] = Field(default_factory=lambda: {"name": "grpo"})
     loss: LossSettings = LossSettings()
     groups: GroupSettings = GroupSettings()
@@ -132,10 +136,18 @@ class GrpoSettings(Record):
 
     @field_validator("estimator")
     @classmethod
-    def _estimator_exists(cls, value: dict[str, Any]) -> dict[str, Any]:
+    def _estimator_works(cls, value: dict[str, Any]) -> dict[str, Any]:
         if value.get("name") not in estimator_names():
             raise ValueError(f"name must be one of {', '.join(estimator_names())}")
+        with as_value_error():
+            make_estimator(value)
         return value
+
+    @model_validator(mode="after")
+    def _staleness_where_groups_run_ahead(self) -> Self:
+        if self.batching == "lockstep" and self.groups.max_staleness:
+            raise ValueError('groups.max_staleness: nothing runs ahead with batching = "lockstep"; take "continuous"')
+        return self
 
     def make_estimator(self) -> Estimator:
         """The estimator that ``estimator`` describes.

@@ -10,7 +10,14 @@ from sandmle.files import disk_errors, write_bytes
 from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl.types import Group
 
-__all__ = ["write_rows"]
+__all__ = ["drop_rows_after", "write_rows"]
+
+
+def drop_rows_after(out: Path, update: int) -> None:
+    """Remove the rows of later updates, and what a killed process left half written."""
+    for path in (out / "tokens").glob("*part-*"):
+        if path.name.startswith(".") or int(path.stem.removeprefix("part-")) > update:
+            path.unlink()
 
 
 def write_rows(out: Path, update: int, groups: Sequence[Group]) -> Path:

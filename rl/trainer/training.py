@@ -2,44 +2,42 @@
 
 from __future__ import annotations
 
-import asyncio
 import platform
-import shutil
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable
+from contextlib import aclosing
+from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
-from typing import Literal, Protocol
+from typing import TYPE_CHECKING, Literal, Protocol
 
-from sandmle.agents.chat.tokens import READINGS, Reading
 from sandmle.errors import BadInput
 from sandmle.files import clear_leftovers, disk_errors, folder_lock, write_text
 from sandmle.record import VersionedRecord
 from sandmle.rl._parquet import load_pyarrow
 from sandmle.rl._torch import torch
-from sandmle.rl.adapters import add_adapters
 from sandmle.rl.checkpoints import (
     PolicyWeights,
     TrainerState,
     latest_checkpoint,
-    load_policy,
-    new_policy,
-    prune_checkpoints,
     save,
 )
 from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.rollouts import Player
 from sandmle.rl.splits import split_of
-from sandmle.rl.tokenizers import train_tokenizer
-from sandmle.rl.trainer._imitate import imitate, read_episodes, rows_of
-from sandmle.rl.trainer._learner import Learner, Metrics
-from sandmle.rl.trainer._metrics import MetricsLog
+from sandmle.rl.trainer._imitate import imitated, policy_texts
+from sandmle.rl.trainer._learner import Learner
+from sandmle.rl.trainer._metrics import MetricsLog, OnStep, StepDone
 from sandmle.rl.trainer._reinforce import Reinforcement
-from sandmle.rl.trainer._settings import GrpoSettings, ModelSettings, OptimizerSettings, SftSettings, TrainSettings
+from sandmle.rl.trainer._settings import GrpoSettings, TrainSettings
+from sandmle.rl.trainer._start import start
+from sandmle.rl.trainer._tokens import drop_rows_after
 from sandmle.rl.trainer.sandboxes import borrowed
 from sandmle.sandboxes import SandboxBackend
 from sandmle.task import Task, load_tasks
 from sandmle.trajectory import Episode
+
+if TYPE_CHECKING:
+    pass
 
 __all__ = [
     "OnStep",
@@ -68,19 +66,6 @@ class TrainingRecord(VersionedRecord):
     trainer: TrainerName = "sandmle"
     tasks: dict[str, str]
     versions: dict[str, str]
-
-
-@dataclass(frozen=True)
-class StepDone:
-    """One step of a phase is made and on disk; ``total`` of them make the phase."""
-
-    phase: Literal["sft", "grpo"]
-    number: int
-    total: int
-    metrics: Metrics
-
-
-OnStep = Callable[[StepDone], None]
 
 
 class Reinforce(Protocol):
@@ -135,13 +120,19 @@ async def atrain(
         for place in (out, out / "checkpoints", out / "sft-checkpoints"):
             clear_leftovers(place)
         _settle(out, settings, tasks, trainer)
-        policy = await _imitated(settings, out, on_step)
+        policy = await imitated(settings, out, on_step)
         if settings.grpo is not None:
             async with borrowed(backend, allow_unisolated) as sandboxes:
                 phase = reinforce or reinforced
                 policy = await phase(policy, settings, settings.grpo, tasks, out, on_step, sandboxes)
-        save(policy, out / "policy", TrainerState(updates=settings.grpo.updates if settings.grpo else 0), None)
+        save(policy, out / "policy", TrainerState(updates=_made(out)), None)
     return out / "policy"
+
+
+def _made(out: Path) -> int:
+    """Updates behind the weights of the last checkpoint."""
+    last = latest_checkpoint(out / "checkpoints")
+    return TrainerState.read(last / "trainer.json").updates if last is not None else 0
 
 
 def training_tasks(settings: TrainSettings) -> list[Task]:
@@ -192,75 +183,6 @@ def _settle(out: Path, settings: TrainSettings, tasks: list[Task], trainer: Trai
     write_text(path, asked.to_text())
 
 
-async def _imitated(settings: TrainSettings, out: Path, on_step: OnStep) -> PolicyWeights:
-    """The policy after imitation; read back where that is done already."""
-    model = settings.model
-    if settings.sft is None:
-        assert model.path is not None
-        return _load(model.path, model)
-    if not (out / "sft" / "trainer.json").exists():
-        await _imitate(settings, settings.sft, out, on_step)
-    return _load(out / "sft", model)
-
-
-def _load(folder: Path, model: ModelSettings) -> PolicyWeights:
-    return load_policy(folder, device=model.device, dtype=model.dtype, compute=model.compute)
-
-
-async def _imitate(settings: TrainSettings, sft: SftSettings, out: Path, on_step: OnStep) -> None:
-    episodes, checkpoints = list(read_episodes(sft.runs, sft.min_reward)), out / "sft-checkpoints"
-    policy, learner, state = _start(
-        settings.model, settings.seed, lambda: _new(settings, episodes), sft.optimizer, checkpoints
-    )
-    rows = rows_of(episodes, policy.renderer, sft).rows
-    with MetricsLog(out, "sft", "step", keep=state.updates) as log:
-        for metrics in imitate(learner, rows, sft, settings.seed, done=state.updates):
-            step = int(metrics["step"])
-            log.add(metrics)
-            if step % sft.checkpoint_every == 0:
-                save(policy, checkpoints / f"step-{step:06d}", TrainerState(updates=step), learner.state())
-                prune_checkpoints(checkpoints, 1)
-            on_step(StepDone("sft", step, int(metrics["steps"]), metrics))
-            await asyncio.sleep(0)  # which is where Ctrl-C is heard
-    save(policy, out / "sft", TrainerState(), None)
-    shutil.rmtree(checkpoints, ignore_errors=True)
-
-
-def _new(settings: TrainSettings, episodes: list[Episode]) -> PolicyWeights:
-    """The policy before imitation."""
-    model = settings.model
-    if model.path is not None:
-        return _load(model.path, model)
-    tokenizer = train_tokenizer(policy_texts(episodes, model.reading), model.vocabulary, model.pieces)
-    return new_policy(model.tiny, tokenizer, settings.seed, model.reading)
-
-
-def _start(
-    model: ModelSettings,
-    seed: int,
-    first: Callable[[], PolicyWeights],
-    optimizer: OptimizerSettings,
-    checkpoints: Path,
-) -> tuple[PolicyWeights, Learner, TrainerState]:
-    """What a phase begins with, or goes on from its last checkpoint with; ``first`` gives the policy before it."""
-    state, last = TrainerState(), latest_checkpoint(checkpoints)
-    policy = first() if last is None or model.lora is not None else _load(last, model)
-    if model.lora is not None:
-        add_adapters(policy.model, model.lora, seed)
-    learner = Learner(policy, optimizer)
-    if last is not None:
-        state = TrainerState.read(last / "trainer.json")
-        learner.restore(torch.load(last / "trainer.pt", weights_only=True))
-    return policy, learner, state
-
-
-def policy_texts(episodes: list[Episode], reading: Reading) -> Iterator[str]:
-    """What a policy reads and writes."""
-    for turn in (turn for episode in episodes for turn in episode.turns):
-        yield from (shown for message in turn.messages if (shown := READINGS[reading](message)) is not None)
-        yield turn.reply
-
-
 async def reinforced(
     policy: PolicyWeights,
     settings: TrainSettings,
@@ -279,16 +201,23 @@ async def reinforced(
     )
     with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
         run = Reinforcement(policy, learner, engine, player, grpo, state, out, log.add)
-        async for metrics in run.updates():
-            on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
+        async with aclosing(run.updates()) as updates:
+            async for metrics in updates:
+                on_step(StepDone("grpo", int(metrics["update"]), grpo.updates, metrics))
     return policy
 
 
 def going_on(
     policy: PolicyWeights, settings: TrainSettings, grpo: GrpoSettings, out: Path
 ) -> tuple[PolicyWeights, Learner, TrainerState]:
-    """What the second phase begins with, after ``policy``, or goes on from its last checkpoint with."""
-    return _start(settings.model, settings.seed, lambda: policy, grpo.optimizer, out / "checkpoints")
+    """What the second phase begins with, after ``policy``, or goes on from its last checkpoint with.
+
+    A KL penalty holds it to ``policy``, of which a copy is kept then.
+    """
+    reference = None if grpo.loss.kl is None else deepcopy(policy.model).requires_grad_(False)
+    found = start(settings.model, settings.seed, lambda: policy, grpo.optimizer, out / "checkpoints", reference)
+    drop_rows_after(out, found[-1].updates)
+    return found
 
 
 def keeper(out: Path, grpo: GrpoSettings) -> Callable[[Episode], None]:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, ClassVar, Self
 
@@ -16,7 +17,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from sandmle.errors import BadInput
 
-__all__ = ["Record", "VersionedRecord", "canonical_json", "first_problem", "sha256_json"]
+__all__ = ["Record", "VersionedRecord", "as_value_error", "canonical_json", "first_problem", "sha256_json"]
 
 Migration = Callable[[dict[str, Any]], dict[str, Any]]
 
@@ -75,6 +76,15 @@ class VersionedRecord(Record):
     def to_text(self) -> str:
         """The record as the exact text that goes to disk: indented JSON with a final newline."""
         return self.model_dump_json(indent=2) + "\n"
+
+
+@contextmanager
+def as_value_error() -> Iterator[None]:
+    """Let a validator say what is wrong: a BadInput becomes the ValueError that pydantic collects."""
+    try:
+        yield
+    except BadInput as error:
+        raise ValueError(str(error)) from error
 
 
 def first_problem(error: ValidationError) -> str:

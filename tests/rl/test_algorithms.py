@@ -154,7 +154,7 @@ def test_settings_that_an_estimator_does_not_have_are_refused_not_ignored(settin
 
 @pytest.mark.parametrize(
     ("rewards", "advantages"),
-    [((0.2, 0.9, 0.9), [0, 1, 1]), ((0.5, 0.5), [0, 0]), ((0.0, 0.1, 1.0), [0, 0, 1])],
+    [((0.2, 0.9, 0.9), [0, 1, 1]), ((0.5, 0.5), [0, 0]), ((0.0, 0.1, 1.0), [0, 0, 1]), ((0.1 + 0.2, 0.3), [0, 0])],
 )
 def test_best_of_keeps_the_best_of_a_group_that_differs(rewards, advantages):
     assert outcomes({"name": "best-of"}, *rewards) == advantages

@@ -1,11 +1,12 @@
 """Examples, padding and micro-batches."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sandmle.errors import BadInput
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.batches import Totals, make_examples, micro_batches, pad
 from sandmle.rl.types import CONTEXT, Example, Group, Rollout, Row
@@ -80,6 +81,14 @@ def test_micro_batches_hold_every_row_once_and_keep_to_their_room(lengths, room)
     assert sorted(int(row.sum()) for batch in found for row in batch.present) == sorted(lengths)
 
 
-def test_a_row_without_room_is_refused():
-    with pytest.raises(BadInput, match="a row of 9 tokens does not fit into micro-batches of 8"):
-        list(micro_batches([make_example(9)], max_tokens=8, pad_id=0))
+def test_a_row_that_is_longer_than_a_micro_batch_has_one_of_its_own():
+    found = list(micro_batches([make_example(9), make_example(3), make_example(12)], max_tokens=8, pad_id=0))
+    assert [batch.token_ids.shape for batch in found] == [(1, 3), (1, 9), (1, 12)]
+
+
+def test_old_log_probabilities_lie_under_their_tokens():
+    old = np.array([0.0, -1.0, -2.0])
+    batch = pad([make_example(4), replace(make_example(3), old_logprobs=old)], pad_id=0)
+    assert batch.old_logprobs.tolist() == [[0, 0, 0, 0], [0, -1, -2, 0]]
+    with pytest.raises(ValueError, match="3 old log-probabilities for 4 tokens"):
+        replace(make_example(4), old_logprobs=old)

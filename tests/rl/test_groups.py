@@ -1,6 +1,7 @@
 """Which rollouts make a group, which groups are learnt from, and what is counted; stragglers are cut."""
 
 import asyncio
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -49,6 +50,13 @@ def test_a_group_with_spread_is_kept():
     verdict = judge(make_group(0.0, 0.5, 1.0))
     assert len(verdict.group.rollouts) == 3
     assert verdict.tally == GroupTally(groups=1, kept=1, asked=3, counted=3, reward=1.5, tokens=3)
+
+
+def test_prefix_breaks_are_counted_whatever_becomes_of_a_rollout():
+    rollouts = (replace(make_rollout("a", 0.0), breaks=2), replace(make_rollout("b", None), breaks=1))
+    tallies = [judge(Group("t", rollouts, 2)).tally, judge(make_group(0.0, 1.0)).tally]
+    assert [tally.breaks for tally in tallies] == [3, 0]
+    assert (tallies[0] + tallies[1]).breaks == 3
 
 
 @pytest.mark.parametrize("flat", ["drop", "keep"])

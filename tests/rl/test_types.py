@@ -76,6 +76,12 @@ def test_the_format_part_goes_to_accepted_turns_and_all_else_to_the_last():
     assert rollout.reward == pytest.approx(0.4, abs=1e-15)
 
 
+def test_what_an_episode_that_saw_answers_earned_is_not_known():
+    leaked = make_episode([True]).model_copy(update={"leaked": True})
+    assert Rollout.of_episode(leaked).reward is None
+    assert not Rollout.of_episode(leaked).counted
+
+
 def test_turn_rewards_add_up_where_no_reply_was_accepted_and_where_there_was_none():
     assert Rollout.of_episode(make_episode([False, False])).turn_rewards == (0, 0)
     assert Rollout.of_episode(make_episode([])).turn_rewards == ()

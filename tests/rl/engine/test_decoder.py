@@ -125,3 +125,16 @@ async def test_whoever_leaves_is_not_waited_for(model):
         await asyncio.sleep(0)
         call.cancel()
         assert (await engine.sample((7,), settings, STOP, key="stay")).ids == sample.ids
+
+
+async def test_a_reply_carries_the_version_of_the_weights_that_it_began_with(model):
+    engine = LocalEngine(model, seed=0)
+    settings = SamplingSettings(max_new_tokens=60, max_tokens=100)
+    reply = asyncio.create_task(engine.sample((7, 8, 9), settings, -1, key="a"))
+    while not len(engine._decoder):  # noqa: ASYNC110 - nothing tells when it has begun
+        await asyncio.sleep(0)
+    async with engine.updating():
+        assert not reply.done()
+        engine.weight_version = 1
+    assert (await reply).weight_version == 0
+    assert (await engine.sample((7, 8, 9), settings, -1, key="b")).weight_version == 1

@@ -3,6 +3,7 @@
 
 import sys
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from sandmle.rl.adapters import adapter_state, add_adapters
 from sandmle.rl.batches import pad
 from sandmle.rl.checkpoints import TinyModel, TrainerState, load_policy, new_policy, save
 from sandmle.rl.engine.decoder import Decoder, Wanted
+from sandmle.rl.losses.settings import LossSettings
 from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer import LoraSettings, OptimizerSettings
 from sandmle.rl.trainer._learner import Learner, token_logprobs
@@ -78,6 +80,64 @@ def test_layers_in_bfloat16_are_near_and_alike_for_sampler_and_trainer(tmp_path)
     sampled = Row(ids, np.where(mask, 0, CONTEXT), mask, np.zeros(len(ids)), 0)
     scored, _ = token_logprobs(half.model, pad([Example(sampled, np.zeros(len(ids)))], 0))
     assert scored[0, 4:].tolist() == pytest.approx(wanted.logprobs, abs=0.05)
+
+
+EXAMPLES = [Example(row, np.where(row.mask, advantage, 0.0)) for row, advantage in zip(ROWS, (1.0, -1.0), strict=True)]
+
+
+def improve(policy, reference=None, *, settings=None, mini_batches=1):
+    learner = Learner(policy, OptimizerSettings(learning_rate=1e-2), reference)
+    return learner.improve(EXAMPLES, settings or LossSettings(), mini_batches=mini_batches)
+
+
+def test_one_mini_batch_clips_nothing_and_two_do():
+    tight = LossSettings(clip_low=1e-6, clip_high=1e-6, dual_clip=1 + 1e-6, sampler_correction="none")
+    once, twice = make_policy(), make_policy()
+    assert improve(once, settings=tight)["clipped"] == 0
+    found = improve(twice, settings=tight, mini_batches=2)
+    assert found["clipped"] + found["dual_clipped"] > 0
+    assert abs(found["update_kl"]) > 0
+    assert not torch.allclose(logprobs(once), logprobs(twice), atol=1e-4)
+
+
+def test_mini_batches_are_steps_whose_old_weights_are_those_before_the_update():
+    settings = LossSettings(sampler_correction="none")
+    whole, by_hand = make_policy(), make_policy()
+    before = logprobs(by_hand).double().numpy()
+    improve(whole, settings=settings, mini_batches=2)
+    learner = Learner(by_hand, OptimizerSettings(learning_rate=1e-2))
+    for example, old in zip(EXAMPLES, before, strict=True):
+        learner.improve([replace(example, old_logprobs=old[: len(example.row)])], settings)
+    assert torch.allclose(logprobs(whole), logprobs(by_hand), atol=1e-6)
+
+
+def test_a_mini_batch_without_a_token_to_learn_is_no_step():
+    silent = [replace(each, row=replace(each.row, mask=np.zeros(len(each.row), bool))) for each in EXAMPLES]
+    policy = make_policy()
+    learner = Learner(policy, OptimizerSettings(learning_rate=1e-2))
+    learner.improve([*silent, *EXAMPLES], LossSettings(), mini_batches=2)
+    assert [state["step"].item() for state in learner.optimizer.state.values()][:1] == [1]
+
+
+def test_a_kl_penalty_holds_the_policy_to_the_reference():
+    free, held = make_policy(), make_policy()
+    reference = make_policy()
+    strong = LossSettings(kl="k3", kl_weight=100.0)
+    first = improve(held, reference.model, settings=strong)
+    assert first["kl"] == pytest.approx(0, abs=1e-9)
+    learners = {
+        "free": (Learner(free, OptimizerSettings(learning_rate=1e-2)), LossSettings()),
+        "held": (Learner(held, OptimizerSettings(learning_rate=1e-2), reference.model), strong),
+    }
+    for learner, settings in learners.values():
+        for _ in range(8):
+            found = learner.improve(EXAMPLES, settings)
+    assert found["kl"] > 0
+    gap = {
+        name: (logprobs(policy) - logprobs(reference)).abs().max() for name, policy in (("free", free), ("held", held))
+    }
+    assert gap["held"] < gap["free"] / 2
+    assert torch.equal(logprobs(reference), logprobs(make_policy()))
 
 
 class TestAdapters:

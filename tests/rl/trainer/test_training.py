@@ -3,7 +3,9 @@
 import asyncio
 import json
 from collections import Counter
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch", reason="needs the extra train")
@@ -12,6 +14,7 @@ pytest.importorskip("transformers", reason="needs the extra train")
 from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.api import aevaluate
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
+from sandmle.eval.runs import read_run
 from sandmle.files import SCRATCH
 from sandmle.rl.checkpoints import TinyModel, load_policy
 from sandmle.rl.engine.local import LocalEngine
@@ -20,16 +23,20 @@ from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.rl.splits import bare_traits, split_tasks
 from sandmle.rl.statistics import TokenStatistics
+from sandmle.rl.stream import GroupStream
 from sandmle.rl.trainer import (
     GrpoSettings,
     ModelSettings,
     OptimizerSettings,
     SftSettings,
     TrainSettings,
+    _imitate,
     _reinforce,
     bundled_configs,
 )
 from sandmle.rl.trainer.training import atrain, training_tasks
+from sandmle.rl.types import Example
+from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.task import load_tasks
 
@@ -110,11 +117,16 @@ def test_a_resumed_training_is_the_unbroken_one_to_the_last_bit(inputs, unbroken
     (tmp_path / "metrics-grpo.jsonl").open("a").write('{"update": 2, "reward": 9}\n{"cut o')
     leftover = tmp_path / "checkpoints" / f"{SCRATCH}killed"
     leftover.mkdir()
+    beyond = [tmp_path / "tokens" / name for name in ("part-000002.parquet", "part-000009.parquet", ".part-000002.x")]
+    for path in beyond:
+        path.write_bytes(b"of a killed run")
     steps = train(settings(inputs, 2), tmp_path)
     assert [(step.phase, step.number) for step in steps] == [("grpo", 2)]
     assert lines(tmp_path) == lines(unbroken[0])
     assert weights(tmp_path) == weights(unbroken[0])
     assert not leftover.exists()
+    assert [path.exists() for path in beyond] == [True, False, False]
+    assert beyond[0].read_bytes() == (unbroken[0] / "tokens" / "part-000002.parquet").read_bytes()
 
 
 def test_imitation_stops_between_two_steps_and_goes_on_from_its_checkpoint(inputs, tmp_path):
@@ -155,18 +167,76 @@ def test_an_engine_that_never_answers_stops_the_training_with_one_line(inputs, t
     assert not (tmp_path / "checkpoints").exists()
 
 
-def test_groups_may_run_ahead_of_the_updates(inputs, tmp_path):
+def test_groups_that_are_all_cut_off_stop_the_training_with_one_line(inputs, tmp_path, monkeypatch):
+    async def hang(*_, **__):
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(LocalEngine, "sample", hang)
+    given = settings(inputs, 2)
+    impatient = given.grpo.model_copy(
+        update={"rollouts": given.grpo.rollouts.model_copy(update={"give_up_s": 0.5}), "batching": "continuous"}
+    )
+    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed .*\(cut 4;"):
+        train(given.model_copy(update={"grpo": impatient}), tmp_path)
+    assert not (tmp_path / "checkpoints").exists()
+
+
+def test_groups_end_before_the_sandboxes_that_they_play_in(inputs, tmp_path, monkeypatch):
+    ended = []
+
+    def note(owner, method, name):
+        original = getattr(owner, method)
+
+        async def noted(self, *args):
+            await original(self, *args)
+            ended.append(name)
+
+        monkeypatch.setattr(owner, method, noted)
+
+    def fail(*_):
+        raise EnvironmentProblem("the disk is full")
+
+    note(GroupStream, "__aexit__", "groups")
+    note(LocalBackend, "aclose", "sandboxes")
+    monkeypatch.setattr(_reinforce, "write_rows", fail)
+    with pytest.raises(EnvironmentProblem, match="the disk is full"):
+        train(running_ahead(inputs), tmp_path)
+    assert ended == ["groups", "sandboxes"]
+
+
+def running_ahead(inputs):
     given = settings(inputs, 2)
     groups = GroupSettings(flat="keep", refills=0, max_staleness=1)
-    ahead = given.grpo.model_copy(update={"batching": "continuous", "groups": groups})
-    train(given.model_copy(update={"grpo": ahead}), tmp_path)
+    return given.model_copy(update={"grpo": given.grpo.model_copy(update={"batching": "continuous", "groups": groups})})
+
+
+def test_groups_may_run_ahead_of_the_updates(inputs, tmp_path):
+    train(running_ahead(inputs), tmp_path)
     assert [(line["update"], line["groups"]) for line in lines(tmp_path)] == [(1, 2), (2, 2)]
     assert load_policy(tmp_path / "policy").renderer.stop > 0
+
+
+def test_a_kl_penalty_counts_from_the_policy_after_imitation_also_when_resumed(inputs, tmp_path, monkeypatch):
+    def rewarded(group, _estimator):
+        rows = [row for rollout in group.rollouts for row in rollout.rows]
+        return [Example(row, np.where(row.mask, (-1.0) ** place, 0.0)) for place, row in enumerate(rows)]
+
+    monkeypatch.setattr(_reinforce, "make_examples", rewarded)
+    held = settings(inputs, 1)
+    loss = held.grpo.loss.model_copy(update={"kl": "k3", "kl_weight": 0.1})
+    rate = OptimizerSettings(learning_rate=1e-2)
+    grpo = held.grpo.model_copy(update={"loss": loss, "optimizer": rate, "mini_batches": 2})
+    held = held.model_copy(update={"grpo": grpo})
+    train(held, tmp_path)
+    train(held.model_copy(update={"grpo": grpo.model_copy(update={"updates": 2})}), tmp_path)
+    first, second = (line["kl"] for line in lines(tmp_path))
+    assert 0 <= first < second
 
 
 def test_sampler_and_trainer_agree(unbroken):
     assert all(abs(line["sampler_kl"]) < 1e-4 for line in lines(unbroken[0]))
     assert all(line["sampler_kl_k3"] < 1e-6 for line in lines(unbroken[0]))
+    assert [line["prefix_breaks"] for line in lines(unbroken[0])] == [0, 0]
 
 
 def test_its_episodes_can_be_exported_and_hold_no_prefix_break(unbroken, tmp_path):
@@ -203,6 +273,24 @@ def test_a_split_leaves_its_training_tasks(inputs, tmp_path):
         training_tasks(asked)
 
 
+@pytest.mark.parametrize(
+    ("change", "limits", "worth"),
+    [
+        ({}, {}, True),
+        ({"grade": None}, {}, True),
+        ({"grade": None}, {"valid": True}, False),
+        ({"reward": None}, {"min_reward": 0.1}, False),
+        ({"leaked": True}, {}, False),
+    ],
+)
+def test_which_episodes_are_worth_imitating(inputs, monkeypatch, change, limits, worth):
+    run = read_run(inputs / "run")
+    changed = replace(run, episodes=tuple(each.model_copy(update=change) for each in run.episodes))
+    monkeypatch.setattr(_imitate, "read_run", lambda _: changed)
+    found = list(_imitate.read_episodes([inputs / "run"], **{"min_reward": 0.0, **limits}))
+    assert len(found) == (len(run.episodes) if worth else 0)
+
+
 def test_every_bundled_config_loads():
     assert bundled_configs()
     for name in bundled_configs():
@@ -215,6 +303,10 @@ def test_every_bundled_config_loads():
         ("seed = -1", "seed"),
         ("[grpo]\nestimator = {name = 'magic'}", "grpo.estimator: name must be one of best-of, grpo"),
         ("nonsense = 1", "nonsense"),
+        ("[grpo]\nestimator = {name = 'grpo', std = 'both'}", "grpo.estimator: .*'grpo': std"),
+        ("[grpo]\nbatching = 'lockstep'\ngroups.max_staleness = 1", "grpo: groups.max_staleness: nothing runs ahead"),
+        ("[grpo.rollouts]\nreward = 'nope'", "grpo.rollouts: .*nope"),
+        ("[grpo.rollouts]\nscaffolds = ['nope']", "grpo.rollouts: .*nope"),
         ("= broken", "no TOML"),
     ],
 )
