@@ -1,7 +1,7 @@
 """Reinforcement: play groups, learn from them, and write down enough to go on exactly.
 
 Order on disk: the update's rows, then the line of metrics, then (every so many updates) the checkpoint. What lies
-beyond the checkpoint that a resumed run starts from is cut off first, and made again the same.
+beyond the checkpoint that a resumed run starts from is cut off first, and in lockstep made again the same.
 """
 
 from __future__ import annotations
