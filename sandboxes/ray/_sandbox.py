@@ -52,18 +52,33 @@ class Family:
         self._holders += 1
 
     async def release(self, number: int) -> None:
-        """Close what the place keeps under ``number``, and leave it if nobody else holds it."""
-        with contextlib.suppress(LostPlace):
-            await self.call("close", number)
-        self._holders -= 1
-        if self._holders == 0:
-            await self.leave()
+        """Close what the place keeps under ``number``, and leave it if nobody else holds it.
+
+        Raises:
+            InfraError: something did not close; the place is left all the same.
+        """
+        try:
+            with contextlib.suppress(LostPlace):
+                await self.call("close", number)
+        finally:
+            self._holders -= 1
+            if self._holders == 0:
+                await self.leave()
 
     async def leave(self) -> None:
-        """Clear the place and give it back."""
-        with contextlib.suppress(LostPlace):
-            await self.call("clear")
-        await self._leave(self._place, self.lost)
+        """Clear the place and give it back; one that does not clear counts as lost, so that nobody else gets it.
+
+        Raises:
+            InfraError: it did not clear.
+        """
+        cleared = False
+        try:
+            with contextlib.suppress(LostPlace):
+                await self.call("clear")
+                cleared = True
+        finally:
+            self.lost |= not cleared
+            await self._leave(self._place, self.lost)
 
 
 class RaySandbox(Closing):
