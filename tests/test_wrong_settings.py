@@ -31,6 +31,13 @@ class Outer(BaseModel):
     grpo: Inner | None = None
     arms: tuple[Inner, ...] = ()
     by_name: dict[str, Inner] = {}
+    split: tuple[Annotated[int, Field(gt=0)], int] | Annotated[str, Field(pattern="^[a-z]+$")] = "paper"
+    jobs: int | Literal["auto"] | None = None
+    either: Inner | list[Inner] | None = None
+    by_stage: dict[Literal["sft", "grpo"], dict[str, Any]] = {}
+
+
+LATER = list(Outer.model_fields)[2:]
 
 
 @pytest.mark.parametrize(
@@ -38,7 +45,7 @@ class Outer(BaseModel):
     [
         ({}, ["name: is missing"]),
         ({"name": "x", "gpro": {}}, ["gpro: there is no such setting; did you mean 'grpo'?"]),
-        ({"name": "x", "zzzz": 1}, ["zzzz: there is no such setting; there are name, grpo, arms, by_name"]),
+        ({"name": "x", "zzzz": 1}, [f"zzzz: there is no such setting; there are name, grpo, {', '.join(LATER)}"]),
         ({"name": "x", "grpo": 3}, ["grpo: should be a table, not 3"]),
         ({"name": {}, "grpo": {}}, ["name: should be a valid string, not a table"]),
         ({"name": "x", "grpo": {"updatess": 2}}, ["grpo.updatess: there is no such setting; did you mean 'updates'?"]),
@@ -56,6 +63,19 @@ class Outer(BaseModel):
             {"name": "x", "by_name": {"a": {"update": 2}}},
             ["by_name.a.update: there is no such setting; did you mean 'updates'?"],
         ),
+        ({"name": "x", "split": "Paper"}, ["split: should match pattern '^[a-z]+$', not 'Paper'"]),
+        ({"name": "x", "split": 5}, ["split: should be a list or a valid string, not 5"]),
+        ({"name": "x", "split": [1]}, ["split.1: is missing"]),
+        (
+            {"name": "x", "split": [0, "a"]},
+            ["split.0: should be greater than 0, not 0", "split.1: should be a valid integer, not 'a'"],
+        ),
+        ({"name": "x", "jobs": "many"}, ["jobs: should be a valid integer or 'auto', not 'many'"]),
+        ({"name": "x", "either": {"update": 1}}, ["either.update: there is no such setting; did you mean 'updates'?"]),
+        ({"name": "x", "either": [{}, {"updates": 3}]}, ["either.1.updates: updates must be even"]),
+        ({"name": "x", "either": 3}, ["either: should be a table or a list, not 3"]),
+        ({"name": "x", "by_stage": {"rl": {}}}, ["by_stage.rl: should be 'sft' or 'grpo', not 'rl'"]),
+        ({"name": "x", "by_stage": {"sft": 3}}, ["by_stage.sft: should be a table, not 3"]),
     ],
 )
 def test_every_fault_is_one_line(given: dict[str, Any], lines: list[str]) -> None:

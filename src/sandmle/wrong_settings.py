@@ -2,32 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from difflib import get_close_matches
-from typing import Any, get_args
+from types import NoneType, UnionType
+from typing import Annotated, Any, TypeGuard, Union, get_args, get_origin
 
 from pydantic import BaseModel, ValidationError
 
 __all__ = ["wrong_settings"]
 
 _LONGEST = 60
+_KEY = "[key]"
 
 
 def wrong_settings(error: ValidationError, schema: type[BaseModel]) -> list[str]:
     """Every fault in one line, ``table.setting: what is wrong``, in the order in which pydantic found them.
 
+    Where a setting may be of several types pydantic tells what is wrong with it as each; here they are one line.
+
     Args:
         error: what validating the file's content with ``schema`` raised.
         schema: of the whole file; tells which names there are.
     """
-    return [_line(fault, schema) for fault in error.errors(include_url=False)]
+    groups: dict[object, list[_Fault]] = {}
+    for number, found in enumerate(error.errors(include_url=False)):
+        place = _Place.of(found["loc"], schema)
+        fault = _Fault(place, found["type"], _message(found, place.tables), found["input"])
+        groups.setdefault(place.setting if place.tried else number, []).append(fault)
+    return [line for faults in groups.values() for line in _lines(faults)]
 
 
-def _line(fault: Mapping[str, Any], schema: type[BaseModel]) -> str:
-    path: tuple[str | int, ...] = fault["loc"]
-    where = ".".join(map(str, path))
-    message = _message(fault, _tables(schema, path[:-1]))
-    return f"{where}: {message}" if where else message
+@dataclass
+class _Place:
+    """Where a fault is.
+
+    Attributes:
+        path: as the file's writer knows it, without pydantic's names of types.
+        tables: that may hold its last name.
+        tried: pydantic's name of the type, where a setting on the path may be of several.
+        setting: the path of that setting.
+    """
+
+    path: tuple[str | int, ...] = ()
+    tables: list[type[BaseModel]] = field(default_factory=list)
+    tried: str | int | None = None
+    setting: tuple[str | int, ...] = ()
+
+    @classmethod
+    def of(cls, path: Sequence[str | int], schema: type[BaseModel]) -> _Place:
+        place, here, choosing = cls(), [schema], False
+        for name in path:
+            if choosing:
+                if place.tried is None:
+                    place.tried, place.setting = name, place.path
+                here = [each for each in here if getattr(each, "__name__", None) == name] or here
+                choosing = False
+            elif name != _KEY:
+                place.path = (*place.path, name)
+                place.tables = [each for each in here if _is_table(each)]
+                options = [_options(inner) for each in here for inner in _inner(each, name)]
+                here = [each for types in options for each in types]
+                choosing = any(len(types) > 1 for types in options)
+        return place
+
+
+@dataclass(frozen=True)
+class _Fault:
+    place: _Place
+    kind: str
+    message: str
+    given: object
+
+    @property
+    def inside(self) -> bool:
+        """Whether the value's own type was right, and something in it is wrong."""
+        return self.place.path != self.place.setting
+
+    def line(self) -> str:
+        where = ".".join(map(str, self.place.path))
+        return f"{where}: {self.message}" if where else self.message
+
+
+def _lines(faults: Sequence[_Fault]) -> Iterator[str]:
+    """What is said of the faults of one setting."""
+    by_type: dict[object, list[_Fault]] = {}
+    for fault in faults:
+        by_type.setdefault(fault.place.tried, []).append(fault)
+    if inside := [each for each in by_type.values() if any(fault.inside for fault in each)]:
+        yield from (fault.line() for fault in min(inside, key=len))
+        return
+    nearly = [fault for fault in faults if not fault.kind.endswith("_type")] or faults
+    ending = f", not {_short(nearly[0].given)}"
+    first = nearly[0].line()
+    said = [fault.message.removesuffix(ending).removeprefix("should be ") for fault in nearly[1:]]
+    yield " or ".join([first.removesuffix(ending), *said]) + (ending if first.endswith(ending) else "")
 
 
 def _message(fault: Mapping[str, Any], tables: Sequence[type[BaseModel]]) -> str:
@@ -39,9 +109,11 @@ def _message(fault: Mapping[str, Any], tables: Sequence[type[BaseModel]]) -> str
             return "is missing"
         case "model_type" | "model_attributes_type" | "dict_type":
             return f"should be a table, not {_short(given)}"
+        case "tuple_type" | "list_type":
+            return f"should be a list, not {_short(given)}"
         case "value_error":
             return str(fault["msg"]).removeprefix("Value error, ")
-    wanted = str(fault["msg"]).partition(", unable to parse")[0].replace("Input should", "should", 1)
+    wanted = re.sub(r"^(Input|String) should", "should", str(fault["msg"]).partition(", unable to parse")[0])
     return f"{wanted}, not {_short(given)}"
 
 
@@ -57,17 +129,25 @@ def _short(value: object) -> str:
     return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}..."
 
 
-def _tables(schema: type[BaseModel], path: Sequence[str | int]) -> list[type[BaseModel]]:
-    """The tables that may stand at ``path``."""
-    here: list[type[BaseModel]] = [schema]
-    for name in path:
-        found = [table.model_fields[str(name)].annotation for table in here if name in table.model_fields]
-        here = [each for annotation in found for each in _models(annotation)] or here
-    return here
+def _is_table(type_: object) -> TypeGuard[type[BaseModel]]:
+    return isinstance(type_, type) and issubclass(type_, BaseModel)
 
 
-def _models(annotation: object) -> list[type[BaseModel]]:
-    """The models that a type names, however deep."""
-    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
-        return [annotation]
-    return [model for part in get_args(annotation) for model in _models(part)]
+def _options(annotation: object) -> list[Any]:
+    """The types that a value may have, without None."""
+    origin, parts = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _options(parts[0])
+    if origin in (Union, UnionType):
+        return [each for part in parts for each in _options(part) if each is not NoneType]
+    return [annotation]
+
+
+def _inner(type_: object, name: str | int) -> list[object]:
+    """What a value of a type may hold under a name."""
+    if _is_table(type_):
+        return [found.annotation for each, found in type_.model_fields.items() if each == name]
+    origin, parts = get_origin(type_), get_args(type_)
+    if isinstance(origin, type) and issubclass(origin, Mapping):
+        return [parts[1]]
+    return [part for part in parts if part is not Ellipsis]

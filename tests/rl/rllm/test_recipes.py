@@ -233,6 +233,17 @@ def test_a_recipe_tells_all_its_wrong_fields(tmp_path):
     ]  # fmt: skip
 
 
+def test_a_wrong_split_and_an_unknown_stage_are_one_line_each(tmp_path):
+    path = tmp_path / "recipe.toml"
+    path.write_text('trainer = "rllm"\nmodel = "qwen3-8b"\nsplit = "Paper"\n[overrides.foo]\nkey = 1\n')
+    with pytest.raises(BadInput) as caught:
+        Recipe.load(str(path))
+    assert [line.partition(": ")[2] for line in str(caught.value).splitlines()] == [
+        "split: should match pattern '^[a-z][a-z0-9-]*$', not 'Paper'",
+        "overrides.foo: should be 'sft' or 'grpo', not 'foo'",
+    ]
+
+
 @pytest.mark.parametrize(
     ("value", "text"),
     [
