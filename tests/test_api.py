@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import json
 import signal
+import subprocess
+import sys
 import threading
 import typing
 from pathlib import Path
@@ -15,9 +18,10 @@ import sandmle
 from sandmle import api
 from sandmle.background import iterate
 from sandmle.cli.evaluate import eval_command
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.eval.runner import EpisodeFinished, RunEvent
 from sandmle.eval.runs import read_run
+from sandmle.rl.trainer import SftSettings, TrainSettings
 from sandmle.seeds import get_seed, materialize
 from sandmle.trajectory import Protocol
 
@@ -178,7 +182,79 @@ def test_grade_takes_paths_and_never_raises_over_a_submission(suite, tmp_path):
         sandmle.grade(tmp_path / "no-task", sample)
 
 
-@pytest.mark.parametrize(("plain", "other"), [(api.evaluate, api.aevaluate), (api.generate_tasks, api.agenerate_tasks)])
+CONFIG = """
+[model]
+vocabulary = 400
+tiny = { hidden = 32, layers = 1, heads = 2, kv_heads = 1, feed_forward = 64, context = 8192 }
+[sft]
+runs = ["run"]
+epochs = 1
+batch = 2
+max_tokens = 8192
+[grpo]
+updates = 9
+batch = 1
+groups = { flat = "keep", refills = 0 }
+[grpo.rollouts]
+group = 2
+turns = 1
+sampling = { max_new_tokens = 8, max_tokens = 8192 }
+"""
+
+
+async def test_train_takes_a_config_changes_it_and_goes_on_inside_a_running_loop(suite, tmp_path, monkeypatch):
+    pytest.importorskip("torch", reason="needs the extra train")
+    pytest.importorskip("transformers", reason="needs the extra train")
+    monkeypatch.chdir(tmp_path)
+    await sandmle.aevaluate(suite=f"synthetic:{suite}", models=["scripted:dummy"], out="run")
+    Path("config.toml").write_text(CONFIG)
+    steps: list[typing.Any] = []
+    options = {"out": "out", "tasks": suite, "seed": 3, "allow_unisolated": True, "on_step": steps.append}
+    policy = sandmle.train("config.toml", updates=1, **options)
+    assert policy == Path("out/policy")
+    assert list(policy.glob("*.safetensors"))
+    record = json.loads(Path("out/train.json").read_text())
+    assert (record["settings"]["seed"], record["settings"]["grpo"]["updates"]) == (3, 1)
+    assert [(step.phase, step.number, step.total) for step in steps] == [("sft", 1, 1), ("grpo", 1, 1)]
+    assert await sandmle.atrain(TrainSettings.load("config.toml"), updates=2, **options) == policy
+    assert [(step.phase, step.number, step.total) for step in steps[2:]] == [("grpo", 2, 2)]
+
+
+@pytest.mark.parametrize(
+    ("config", "changes", "said"),
+    [
+        ("nowhere", {}, "nowhere: neither a file nor one that comes with sandmle"),
+        ("demo-cpu", {}, "an experiment, which has .*, not a config of our trainer"),
+        ("tiny-cpu", {"seed": -1}, "seed: Input should be greater than or equal to 0"),
+        ("tiny-cpu", {"updates": 0}, "updates: Input should be greater than or equal to 1"),
+        (TrainSettings(sft=SftSettings(runs=("run",))), {"updates": 2}, r"updates: the config has no \[grpo\]"),
+    ],
+)
+def test_bad_input_of_a_training_is_refused(tmp_path, config, changes, said):
+    with pytest.raises(BadInput, match=said):
+        sandmle.train(config, out=tmp_path / "out", **changes)
+    assert not (tmp_path / "out").exists()
+
+
+def test_without_the_extra_a_training_says_what_to_install(tmp_path, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith(("sandmle.rl._torch", "sandmle.rl.trainer.training"))]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(EnvironmentProblem, match=r"PyTorch is not installed: pip install 'sandmle\[train\]'"):
+        sandmle.train("tiny-cpu", out=tmp_path / "out")
+
+
+def test_the_api_loads_without_torch():
+    names = "sandmle.train, sandmle.atrain, sandmle.load_tasks, sandmle.evaluate, sandmle.generate_tasks, sandmle.grade"
+    code = f"import sys, sandmle; {names}; sys.exit('torch' in sys.modules)"
+    subprocess.run([sys.executable, "-c", code], check=True)
+    assert all(hasattr(sandmle, name) for name in sandmle.__all__)
+
+
+@pytest.mark.parametrize(
+    ("plain", "other"),
+    [(api.evaluate, api.aevaluate), (api.generate_tasks, api.agenerate_tasks), (api.train, api.atrain)],
+)
 def test_both_forms_take_the_same_arguments(plain, other):
     assert inspect.signature(plain).parameters == inspect.signature(other).parameters
 

@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from sandmle.api import aevaluate, agenerate_tasks, evaluate, generate_tasks, grade
+    from sandmle.api import aevaluate, agenerate_tasks, atrain, evaluate, generate_tasks, grade, train
     from sandmle.grades import GradeReport
     from sandmle.task import Task, load_tasks
     from sandmle.trajectory import Episode
@@ -25,10 +25,12 @@ __all__ = [
     "__version__",
     "aevaluate",
     "agenerate_tasks",
+    "atrain",
     "evaluate",
     "generate_tasks",
     "grade",
     "load_tasks",
+    "train",
 ]
 
 _HOME = {

@@ -3,6 +3,7 @@
     for task in sandmle.generate_tasks(["iris", "wine"], n=8, out="tasks", seed=0): ...
     report = sandmle.evaluate(suite="synthetic:tasks", models=["scripted:linear"], out="run")
     sandmle.grade("tasks/<id>", "submission.csv").score
+    policy = sandmle.train("tiny-cpu", out="training", tasks="tasks")
 
 The sync forms work inside a running event loop (Jupyter) too: they then run in a thread of their own.
 """
@@ -27,9 +28,11 @@ if TYPE_CHECKING:
     from sandmle.eval.report import Report
     from sandmle.eval.runner import RunEvent
     from sandmle.graphs.synthesis import Batch, Progress, SlotRecord, Strictness
+    from sandmle.rl.trainer import TrainSettings
+    from sandmle.rl.trainer.training import StepDone, TrainerName
     from sandmle.sandboxes import SandboxName
 
-__all__ = ["aevaluate", "agenerate_tasks", "evaluate", "generate_tasks", "grade"]
+__all__ = ["aevaluate", "agenerate_tasks", "atrain", "evaluate", "generate_tasks", "grade", "train"]
 
 
 def agenerate_tasks(
@@ -229,3 +232,70 @@ def grade(task: Path | str | Task, submission: Path | str) -> GradeReport:
     from sandmle.eval.grading import grade_submission
 
     return grade_submission(task if isinstance(task, Task) else Task.load(Path(task)), Path(submission))
+
+
+async def atrain(
+    config: Path | str | TrainSettings,
+    *,
+    out: Path | str,
+    tasks: Path | str | None = None,
+    seed: int | None = None,
+    updates: int | None = None,
+    trainer: TrainerName = "sandmle",
+    allow_unisolated: bool = False,
+    on_step: Callable[[StepDone], None] | None = None,
+) -> Path:
+    """Train a policy and return its folder; an interrupted training goes on. Needs the extra ``train``.
+
+    Args:
+        config: a ``TrainSettings``, the path of a TOML file, or the name of a bundled one, such as ``tiny-cpu``.
+        out: the training's folder.
+        tasks: folder of the tasks to train on, in place of the config's; so ``seed`` and ``updates``, which may grow.
+        seed: root of every random draw, >= 0.
+        updates: in all, >= 1; the config must have a ``[grpo]``.
+        trainer: whose loop of updates: ``sandmle``, or ``rllm`` where rLLM is installed.
+        allow_unisolated: run the policy's code where nothing shuts it in.
+        on_step: called in the event loop after each step; must return quickly.
+
+    Raises:
+        BadInput: something given can't be used; says what.
+        EnvironmentProblem: the extra is missing, no isolation here, or the disk is full.
+    """
+    settings = _training(config, updates, tasks=tasks, seed=seed)
+    if trainer == "rllm":
+        from sandmle.rl.rllm.installed import need_rllm
+
+        need_rllm()
+    from sandmle.rl.trainer.training import atrain as play
+
+    phase = None
+    if trainer == "rllm":
+        from sandmle.rl.rllm.local import Unified
+
+        phase = Unified()
+    show = on_step or (lambda _: None)
+    return await play(
+        settings, Path(out), on_step=show, allow_unisolated=allow_unisolated, reinforce=phase, trainer=trainer
+    )
+
+
+def _training(config: Path | str | TrainSettings, updates: int | None, **options: object) -> TrainSettings:
+    """The settings of a training: those of ``config``, with the options that are not None in place of its own."""
+    from sandmle.rl.trainer import GrpoSettings, TrainSettings
+
+    settings = config if isinstance(config, TrainSettings) else TrainSettings.load(str(config))
+    given = {**dict(settings), **{name: value for name, value in options.items() if value is not None}}
+    try:
+        if updates is not None:
+            if settings.grpo is None:
+                raise BadInput("updates: the config has no [grpo]")
+            given["grpo"] = GrpoSettings.model_validate({**dict(settings.grpo), "updates": updates})
+        return TrainSettings.model_validate(given)
+    except ValidationError as error:
+        raise BadInput(first_problem(error)) from error
+
+
+train = blocking(
+    atrain,
+    "``atrain`` for callers that are not async; same arguments. Ctrl-C stops the training, which can be resumed.",
+)

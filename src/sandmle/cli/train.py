@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import Callable, Coroutine
-from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -136,21 +134,14 @@ def _refuse_combination(config: str, kind: Kind, trainer: Trainer | None, backen
 
 
 def _train(settings: TrainSettings, out: Path, trainer: Trainer, allow_unisolated: bool) -> None:
+    from sandmle.api import atrain
     from sandmle.cli._train_progress import train_progress
-    from sandmle.rl.rllm.installed import need_rllm
 
-    if trainer == "rllm":
-        need_rllm()
-    from sandmle.rl.trainer.training import atrain  # PyTorch takes seconds; a wrong config is told at once
-
-    train: Callable[..., Coroutine[Any, Any, Path]] = atrain
-    if trainer == "rllm":
-        from sandmle.rl.rllm.local import Unified
-
-        train = partial(atrain, reinforce=Unified(), trainer="rllm")
     try:
         with train_progress() as show:
-            policy = asyncio.run(train(settings, out, on_step=show, allow_unisolated=allow_unisolated))
+            policy = asyncio.run(
+                atrain(settings, out=out, trainer=trainer, allow_unisolated=allow_unisolated, on_step=show)
+            )
     except KeyboardInterrupt:
         typer.echo(f"stopped; the same command goes on from what is finished in {out}", err=True)
         gc.freeze()
