@@ -71,7 +71,7 @@ def footnotes(report: Report) -> list[str]:
     if report.episodes == 0:
         return []
     lines = [
-        "n: episodes; mask: share left out of every mean because our infrastructure failed; >med: above the median"
+        "n: episodes; mask: share left out of every mean, for the reasons counted below; >med: above the median"
         " threshold; any: any medal; [ ]: 95 % interval from a bootstrap that resamples tasks; overflow: share of"
         " episodes whose prompts outgrew the context or that ended by a token budget; code: CPU seconds of the agent's"
         " code; overhead: wall seconds of its steps beyond that.",

@@ -9,7 +9,7 @@ from sandmle.grades import GradeReport
 from sandmle.task import Thresholds
 from sandmle.trajectory import Reward
 
-MASKED = ("infra_error", "internal_error", "model_timeout")
+MASKED = ("infra_error", "internal_error", "model_timeout", "step_timeouts")
 
 
 def summary(policy, task, repeat, reward, *, status="answered", medal=None, error=None, **facts):

@@ -61,6 +61,16 @@ def test_privileged_policies_stand_apart(report, render):
     assert results < text.index("scripted:linear") < calibration < text.index("scripted:informed")
 
 
+def test_what_the_reward_masks_for_its_timeouts_is_counted_by_its_reason(make_run, make_summary):
+    slow = make_summary("scripted:linear", "a", 0, 0.0, status="step_timeouts", timed_out=1)
+    run = make_run([slow, make_summary("scripted:linear", "b", 0, 0.4)], reward="released")
+    (row,) = summarize([run]).rows
+    assert (row.masked, row.reward.mean) == (1, 0.4)
+    text = terminal(summarize([run]))
+    assert "masked: scripted:linear: 1 step_timeouts." in text
+    assert "infrastructure failed" not in text
+
+
 def test_the_terminal_tables_fit_80_columns(report):
     lines = terminal(report).splitlines()
     assert max(map(len, lines)) <= 80
