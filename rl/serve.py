@@ -11,7 +11,6 @@ Replies carry what vLLM's do: ``prompt_token_ids`` and ``token_ids`` with ``retu
 from __future__ import annotations
 
 import itertools
-import socket
 import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
@@ -24,6 +23,7 @@ from sandmle.errors import EnvironmentProblem, InfraError
 from sandmle.record import first_problem
 from sandmle.rl.checkpoints import PolicyWeights
 from sandmle.rl.engine.local import LocalEngine
+from sandmle.rl.serving import bound
 from sandmle.trajectory import Message
 
 if TYPE_CHECKING:
@@ -114,13 +114,10 @@ def serve(
     app = make_app(policy, name, LocalEngine(policy.model, seed=seed))
     import uvicorn
 
-    try:
-        bound = socket.create_server((host, port))
-    except OSError as error:
-        raise EnvironmentProblem(f"{host}:{port}: {error.strerror}; choose another --port") from error
+    listening = bound(host, port)
     on_bound()
     with suppress(KeyboardInterrupt):
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[bound])
+        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
 
 
 class _Served:

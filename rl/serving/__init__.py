@@ -8,15 +8,19 @@ Ctrl-C, an error, or a SIGKILL of our own process end the server's whole tree of
 
 from typing import Literal
 
+from sandmle.rl.serving._address import bound, free_port
 from sandmle.rl.serving._identity import served_name
 from sandmle.rl.serving._process import Server, serving
-from sandmle.rl.serving._vllm import DEVELOPER_MODE, VllmSettings, reload_weights, require_vllm, vllm_command
+from sandmle.rl.serving._vllm import DEVELOPER_MODE, VllmSettings, named, reload_weights, require_vllm, vllm_command
 
 __all__ = [
     "DEVELOPER_MODE",
     "Engine",
     "Server",
     "VllmSettings",
+    "bound",
+    "free_port",
+    "named",
     "reload_weights",
     "require_vllm",
     "served_name",

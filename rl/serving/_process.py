@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import signal
 import sys
 import urllib.request
@@ -145,7 +146,7 @@ def _healthy(url: str) -> bool:
     try:
         with DIRECT.open(f"{url}/health", timeout=5) as answer:
             return bool(answer.status == 200)
-    except OSError:
+    except (OSError, http.client.HTTPException):
         return False
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from http.client import HTTPException
 from importlib.util import find_spec
 from pathlib import Path
 from urllib.request import Request
@@ -15,11 +16,13 @@ from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.rl.checkpoints import READING
 from sandmle.rl.serving._process import DIRECT
 
-__all__ = ["DEVELOPER_MODE", "VllmSettings", "reload_weights", "require_vllm", "vllm_command"]
+__all__ = ["DEVELOPER_MODE", "VllmSettings", "named", "reload_weights", "require_vllm", "vllm_command"]
 
 DEVELOPER_MODE = {"VLLM_SERVER_DEV_MODE": "1"}
 """The environment in which vLLM takes orders such as ``reload_weights``; only for a loopback address."""
 _ORDER_S = 600.0
+_OURS = {"--model": "MODEL", "--served-model-name": "--name", "--host": "--host", "--port": "--port"}
+"""What else would say where a server listens and what it is called, by flags of vLLM; the last one given counts."""
 
 
 @dataclass(frozen=True)
@@ -63,9 +66,12 @@ def vllm_command(model: str, settings: VllmSettings, *, name: str, host: str, po
     the temperature that it names. ``return_token_ids`` needs no flag; requests ask for it.
 
     Raises:
-        BadInput: the chat template is no file, or the policy was trained on digests of messages.
+        BadInput: the chat template is no file, the policy was trained on digests of messages, or a further flag says
+            again what the arguments say.
     """
     _refuse_digests(Path(model))
+    for word, flag in named(settings.more, _OURS):
+        raise BadInput(f"{word}: say that with {_OURS[flag]} of `sandmle serve`")
     flags = {
         "--model": model,
         "--served-model-name": name,
@@ -86,6 +92,12 @@ def vllm_command(model: str, settings: VllmSettings, *, name: str, host: str, po
     cache = "--enable-prefix-caching" if settings.prefix_cache else "--no-enable-prefix-caching"
     plain = [word for pair in flags.items() for word in pair]
     return [sys.executable, "-m", "vllm.entrypoints.openai.api_server", *plain, cache, *settings.more]
+
+
+def named(words: Sequence[str], flags: Collection[str]) -> list[tuple[str, str]]:
+    """The words that give one of ``flags``, as vLLM reads them (cut short, with ``_`` or ``=``), each with its flag."""
+    given = [(word, word.partition("=")[0].replace("_", "-")) for word in words]
+    return [(word, flag) for word, start in given for flag in flags if len(start) > 3 and flag.startswith(start)]
 
 
 def _refuse_digests(folder: Path) -> None:
@@ -117,5 +129,5 @@ def _order(url: str, body: dict[str, str]) -> None:
     try:
         with DIRECT.open(request, timeout=_ORDER_S):
             pass
-    except OSError as error:
+    except (OSError, HTTPException) as error:
         raise EnvironmentProblem(f"{url}: {error}; was vLLM started with VLLM_SERVER_DEV_MODE=1?") from error

@@ -2,6 +2,7 @@
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
 
 from sandmle.cli import app
-from sandmle.errors import BadInput
+from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.eval.runs import read_run
 from sandmle.files import hash_tree
 from sandmle.rl.checkpoints import TinyModel, TrainerState, new_policy, save
@@ -106,6 +107,10 @@ def test_a_server_that_is_killed_ends_the_run_with_one_line_and_the_same_command
         (EVAL, "no policy: give --model NAME, or --serve"),
         ([*EVAL, "--serve", "nowhere"], "nowhere: no policy there"),
         ([*EVAL, "--serve", "p", "--base-url", "http://x"], "one run has one endpoint"),
+        ([*EVAL, "--serve", "p", "--serve-options", '"'], '--serve-options ": No closing quotation'),
+        ([*EVAL, "--serve", "p", "--serve-options", "--port 9000"], "--serve-options: leave out --port, since"),
+        ([*EVAL, "--serve", "p", "--serve-options=--served_model_name=x"], "leave out --served_model_name=x, since"),
+        ([*EVAL, "--serve", "p", "--serve-options", "--engine vllm"], "--engine; give it to `sandmle eval` itself"),
     ],
 )
 def test_what_can_not_be_served_is_told_at_once(
@@ -115,3 +120,14 @@ def test_what_can_not_be_served_is_told_at_once(
     refused = CliRunner().invoke(app, arguments).exception
     assert isinstance(refused, BadInput)
     assert says in str(refused)
+
+
+def test_a_taken_port_is_told_before_vllm_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sandmle.rl.serving.require_vllm", lambda: None)
+    monkeypatch.setattr("sandmle.rl.serving.serving", pytest.fail)
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        refused = CliRunner().invoke(app, ["serve", "policy", "--engine", "vllm", "--port", str(port)]).exception
+    assert isinstance(refused, EnvironmentProblem)
+    assert str(refused).startswith(f"127.0.0.1:{port}: Address already in use")
+    assert str(refused).endswith("; choose another --port")

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import shlex
-import socket
 import sys
 from collections.abc import Callable, Coroutine
-from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
@@ -25,6 +23,8 @@ SERVE_CONTEXT: dict[str, Any] = {"allow_extra_args": True, "ignore_unknown_optio
 
 _GO_ON = "; every finished episode is kept, and the same command goes on from there"
 
+_SETTLED = ("--engine", "--name", "--host", "--port", "--model", "--served-model-name")
+
 _T = TypeVar("_T")
 
 
@@ -39,7 +39,7 @@ def serve_command(
     engine: Annotated[str, typer.Option("--engine", help="embedded (extra train), or vllm (extra vllm).")] = "embedded",
     name: Annotated[str, typer.Option("--name", help="What requests call the model.")] = "policy",
     host: Annotated[str, typer.Option("--host", help="Address to listen at.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", help="Port to listen at.")] = 8000,
+    port: Annotated[int, typer.Option("--port", min=1, max=65_535, help="Port to listen at.")] = 8000,
     device: Annotated[
         str | None, typer.Option("--device", help="embedded: cpu, or such as cuda.", show_default="cpu")
     ] = None,
@@ -100,10 +100,11 @@ def _is_vllm(engine: str) -> bool:
 
 def _serve_vllm(model: str, settings: VllmSettings, name: str, host: str, port: int, hint: str) -> None:
     """Serve until Ctrl-C, or until vLLM ends, which is an error."""
-    from sandmle.rl.serving import require_vllm, serving, vllm_command
+    from sandmle.rl.serving import bound, require_vllm, serving, vllm_command
 
     require_vllm()
     command = vllm_command(model, settings, name=name, host=host, port=port)
+    bound(host, port).close()
 
     async def serve() -> None:
         local = "127.0.0.1" if host == "0.0.0.0" else host
@@ -129,24 +130,33 @@ async def while_served(
         work: cancelled if the server dies.
 
     Raises:
-        BadInput: an unknown engine, or no such policy.
+        BadInput: an unknown engine, no such policy, or options that can't be read or that are settled here.
         EnvironmentProblem: the server did not get ready, or died.
     """
-    from sandmle.rl.serving import require_vllm, served_name, serving
+    from sandmle.rl.serving import free_port, require_vllm, served_name, serving
 
+    more = _further(options)
     if _is_vllm(engine):
         require_vllm()
     elif not Path(model).exists():
         raise BadInput(f"{model}: no policy there")
-    port, name = _free_port(), served_name(model)
-    asked = ["--engine", engine, "--name", name, "--port", str(port), *shlex.split(options)]
+    port, name = free_port(), served_name(model)
+    asked = ["--engine", engine, "--name", name, "--port", str(port), *more]
     command = [sys.executable, "-c", "from sandmle.cli import run; run()", "serve", model, *asked]
     typer.echo(f"starting a server of {model} ({engine})", err=True)
     async with serving(command, f"http://127.0.0.1:{port}", model, advice=_GO_ON) as server:
         return await server.during(work(f"{server.url}/v1", name))
 
 
-def _free_port() -> int:
-    with closing(socket.socket()) as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+def _further(options: str) -> list[str]:
+    """The words of ``--serve-options``."""
+    from sandmle.rl.serving import named
+
+    try:
+        words = shlex.split(options)
+    except ValueError as error:
+        raise BadInput(f"--serve-options {options}: {error}") from error
+    for word, flag in named(words, _SETTLED):
+        more = "; give it to `sandmle eval` itself" if flag == "--engine" else ", since the evaluation settles it"
+        raise BadInput(f"--serve-options: leave out {word}{more}")
+    return words

@@ -98,6 +98,21 @@ async def test_one_that_never_answers_is_given_up(place):
             pass
 
 
+async def test_one_that_speaks_no_http_is_not_ready(place):
+    _, url = place
+    port = int(url.rpartition(":")[2])
+
+    async def babble(_, writer):
+        writer.write(b"SSH-2.0-something\r\n")
+        writer.close()
+
+    silent = [sys.executable, "-c", "import signal; signal.pause()"]
+    async with await asyncio.start_server(babble, "127.0.0.1", port):
+        with pytest.raises(EnvironmentProblem, match="gave no answer"):
+            async with serving(silent, url, "a model", start_seconds=0.1):
+                pass
+
+
 async def test_one_that_is_killed_ends_the_work_with_one_clear_line(place):
     command, url = place
     cancelled, pids = asyncio.Event(), []

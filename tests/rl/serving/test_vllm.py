@@ -46,6 +46,13 @@ def test_a_chat_template_that_is_not_there_is_told_before_anything_starts(tmp_pa
         flags(chat_template=tmp_path / "nowhere")
 
 
+@pytest.mark.parametrize("more", [["--served-model-name", "x"], ["--served_model=x"], ["--por", "9"], ["--model", "x"]])
+def test_what_would_say_again_where_and_what_is_served_is_refused(more):
+    with pytest.raises(BadInput, match=f"^{more[0]}: say that with"):
+        flags(more=more)
+    assert flags(more=["--model-impl", "auto"])[-2:] == ["--model-impl", "auto"]
+
+
 def test_a_policy_that_reads_digests_is_refused_for_vllm_shows_whole_messages(tmp_path):
     kept = tmp_path / "reading.json"
     kept.write_text('"whole"')
