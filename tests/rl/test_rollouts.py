@@ -140,6 +140,13 @@ async def test_code_that_hangs_costs_a_step_not_the_rollout(player):
     assert (episode.status, episode.reward.parts["format"] > 0) == (EpisodeStatus.MAX_TURNS, True)
 
 
+async def test_code_that_hangs_masks_the_rollout_where_the_reward_is_the_released_one(player):
+    playing = player(ENDLESS, step_seconds=0.3, reward="released")
+    rollout = await playing.rollout(playing.tasks[0], 0, 0)
+    assert (rollout.mask_reason, rollout.turn_rewards, rollout.counted) == (EpisodeStatus.STEP_TIMEOUTS, None, False)
+    assert rollout.rows
+
+
 async def test_a_straggler_is_cut_and_its_sandbox_is_gone(player):
     playing = player(ANSWER, ANSWER, ENDLESS, step_seconds=600, deadline_s=0.1)
     playing = replace(playing, engine=LastFirst(ANSWER, ANSWER, ENDLESS))
