@@ -246,9 +246,12 @@ def _sandboxes(stage: Composed, config: Mapping[str, Any]) -> Iterator[str]:
     if stage.stage == "sft":
         return
     boxes, count = stage.recipe.sandboxes, config["rllm.workflow.n_parallel_tasks"]
-    for each, there, name in ((boxes.gpus_each, boxes.gpus, "gpus"), (boxes.cpus_each, boxes.cpus, "cpus")):
+    for name, each, there in (("gpus", boxes.gpus_each, boxes.gpus), ("cpus", 1, boxes.cpus)):
         if count * each > there:
-            yield f"sandboxes.{name} = {there}: {count} sandboxes at once, each with {each}, take {count * each}"
+            taken = f"{count} sandboxes at once, each with {each:g}, take {count * each:g}"
+            yield f"sandboxes.{name} = {there}: {taken}"
+    if boxes.gpus_each and boxes.backend == "local":
+        yield f'sandboxes.gpus_each = {boxes.gpus_each:g}: only sandboxes.backend = "ray" gives a sandbox GPUs'
 
 
 _RULES: tuple[Callable[[Composed, Mapping[str, Any]], Iterator[str]], ...] = (

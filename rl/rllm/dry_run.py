@@ -110,7 +110,8 @@ def _tasks(recipe: Recipe) -> str:
     play, (train, validation) = recipe.play, recipe.sizes
     return (
         f"{recipe.tasks}: {train} tasks to train on, {validation} to validate on; {', '.join(play.scaffolds)};"
-        f" reward {play.reward}; at most {play.turns} turns, {play.step_seconds:g} s a step"
+        f" reward {play.reward}; at most {play.turns} turns, {play.step_seconds:g} s a step,"
+        f" {play.episode_seconds:g} s an episode"
     )
 
 
@@ -119,9 +120,9 @@ def _sandboxes(stage: Composed) -> str:
     play, boxes = stage.recipe.play, stage.recipe.sandboxes
     episodes = stage.recipe.grpo.batch * stage.recipe.grpo.group
     waves = -(-episodes // boxes.count)
-    minutes = waves * play.turns * play.step_seconds / 60
+    code = min(play.turns * play.step_seconds, play.episode_seconds)
     return (
-        f"{episodes} episodes in waves of {boxes.count}: {waves}; their code keeps an update waiting at most"
-        f" {minutes:.0f} minutes; {boxes.count * boxes.cpus_each} cores and {boxes.count * boxes.gpus_each} GPUs beside"
-        f" the {Layout.of(stage).gpus} that train"
+        f"{episodes} episodes in waves of {boxes.count}: {waves}; an update waits at most {waves * code / 60:.0f}"
+        f" minutes for their code and {waves * play.episode_seconds / 60:.0f} in all; {boxes.count} cores and"
+        f" {boxes.count * boxes.gpus_each:g} GPUs beside the {Layout.of(stage).gpus} that train"
     )

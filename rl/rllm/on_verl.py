@@ -20,6 +20,7 @@ from sandmle.rl.rllm.demonstrations import as_parquet
 from sandmle.rl.rllm.installed import need_verl
 from sandmle.rl.rllm.playing import Playing
 from sandmle.rl.rllm.recipe import Recipe
+from sandmle.rl.rllm.sandboxes import opener, refuse_missing_cores
 from sandmle.rl.rllm.tasks import task_rows
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.task import Task
@@ -38,10 +39,13 @@ def start(recipe: Recipe, train: Sequence[Task], validation: Sequence[Task], *, 
 
     Raises:
         EnvironmentProblem: rLLM, verl, vLLM or a GPU is missing, or a stage failed.
-        BadInput: the stage has to be started by hand, or its weights would not be those that the next one begins with.
+        BadInput: the stage has to be started by hand, its weights would not be those that the next one begins with, or
+            this machine has fewer cores than its sandboxes are to have.
     """
     need_verl()
     _refuse_other_weights(recipe)
+    if "grpo" in recipe.stages:
+        refuse_missing_cores(recipe.sandboxes)
     if recipe.hardware.ray_address is None:
         _need_gpus(recipe.hardware.gpus)
     for stage in compose(recipe):
@@ -156,6 +160,7 @@ def playing_of(recipe: Recipe, tasks: int, allow_unisolated: bool = False) -> Pl
             reward=play.reward,
             turns=play.turns,
             step_seconds=play.step_seconds,
+            wall_seconds=play.episode_seconds,
             sampling=SamplingSettings(
                 temperature=play.temperature,
                 max_new_tokens=play.reply_tokens or play.response_tokens,
@@ -165,7 +170,7 @@ def playing_of(recipe: Recipe, tasks: int, allow_unisolated: bool = False) -> Pl
         ),
         tasks=tasks,
         seed=recipe.seed,
-        allow_unisolated=allow_unisolated,
+        open_sandboxes=opener(recipe.sandboxes, allow_unisolated=allow_unisolated),
     )
 
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from sandmle.agents.chat.tokens import Engine, Renderer
 from sandmle.rl.checkpoints import load_renderer
+from sandmle.rl.rllm.sandboxes import LOCAL
 from sandmle.rl.rllm.tasks import task_of_row
 from sandmle.rl.rollouts import Player, RolloutSettings
-from sandmle.rl.trainer.sandboxes import local_backend
 from sandmle.sandboxes import SandboxBackend
 from sandmle.trajectory import Episode
 
@@ -35,8 +35,8 @@ class Playing:
         settings: of the rollouts; ``group`` is rLLM's ``rollout.n``.
         tasks: how many the dataset has.
         seed: with the place of a play it fixes every draw, as far as the engine keeps to seeds.
-        sandboxes: where code runs, which stay the caller's; None for local ones, opened when they are needed, which end
-            with this process.
+        open_sandboxes: opens those where code runs, when they are needed; they end with this process.
+        sandboxes: the caller's own in their place.
         renderer: the policy's chat format; None reads it from ``weights``.
         on_episode: called for each finished episode.
         epoch: which pass over the tasks it is, for what is drawn; None counts the plays of each task, where the trainer
@@ -48,7 +48,7 @@ class Playing:
     settings: RolloutSettings
     tasks: int
     seed: int = 0
-    allow_unisolated: bool = False
+    open_sandboxes: Callable[[], SandboxBackend] = LOCAL
     sandboxes: SandboxBackend | None = None
     renderer: Renderer | None = None
     on_episode: Callable[[Episode], None] | None = None
@@ -84,5 +84,5 @@ class Playing:
 
     def _backend(self) -> SandboxBackend:
         if self.sandboxes is None:
-            self.sandboxes = local_backend(self.allow_unisolated)
+            self.sandboxes = self.open_sandboxes()
         return self.sandboxes

@@ -35,6 +35,7 @@ class Play(Record):
         reward: name of a reward preset.
         turns: model calls an episode.
         step_seconds: of one run of code.
+        episode_seconds: of one episode, whatever it waits for.
         prompt_tokens: room for the task; a longer one takes from what follows.
         response_tokens: room for all that follows, replies and observations.
         reply_tokens: of one reply; None lets it fill what is left.
@@ -44,6 +45,7 @@ class Play(Record):
     reward: str = "paper"
     turns: Positive = 20
     step_seconds: Annotated[float, Field(gt=0)] = 90.0
+    episode_seconds: Annotated[float, Field(gt=0)] = 3_600.0
     temperature: Annotated[float, Field(ge=0)] = 1.0
     prompt_tokens: Positive = 8_192
     response_tokens: Positive = 32_768
@@ -159,17 +161,17 @@ class Sandboxes(Record):
     """The machines that run the agents' code.
 
     Attributes:
+        backend: ``local``, on the machine of rLLM's driver; or ``ray``, on those of the cluster that also trains.
         count: sandboxes at once.
-        gpus_each: GPUs that one sandbox has to itself; 1 in the paper.
+        gpus_each: GPUs that one sandbox has to itself, or a share of one, with ``ray``; 1 in the paper.
         gpus: of all machines for sandboxes; those that train are not among them.
-        cpus_each: cores of one sandbox.
-        cpus: cores of all machines for sandboxes.
+        cpus: cores of all machines for sandboxes, at least one each; a task of more memory takes more.
     """
 
+    backend: Literal["local", "ray"] = "local"
     count: Positive = 64
-    gpus_each: Annotated[int, Field(ge=0)] = 0
+    gpus_each: Annotated[float, Field(ge=0, le=1)] = 0
     gpus: Annotated[int, Field(ge=0)] = 0
-    cpus_each: Positive = 1
     cpus: Positive = 64
 
 

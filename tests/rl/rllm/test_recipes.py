@@ -48,6 +48,13 @@ def test_several_nodes_share_the_training_state():
     assert weights[0] == pytest.approx(4 * weights[1])
 
 
+def test_a_dry_run_tells_how_long_an_update_may_wait():
+    text = DryRun.of(recipe(play={"episode_seconds": 600.0})).text()
+    assert "90 s a step, 600 s an episode" in text
+    assert "an update waits at most 10 minutes for their code and 10 in all; 64 cores and 0 GPUs beside the 8" in text
+    assert "at most 30 minutes for their code and 60 in all" in DryRun.of(recipe()).text()
+
+
 def test_the_papers_settings_reach_verls_own_keys():
     (stage,) = compose(recipe())
     paper = {
@@ -192,7 +199,11 @@ WRONG = {
         **{"rllm.data.max_prompt_length": 8_192}
     ),
     "without chunked prefill it must be at least 40960": override(**{f"{ROLLOUT}.enable_chunked_prefill": False}),
-    "sandboxes.gpus = 8: 64 sandboxes at once, each with 1, take 64": {"sandboxes": {"gpus_each": 1, "gpus": 8}},
+    "sandboxes.gpus = 8: 64 sandboxes at once, each with 1, take 64": {
+        "sandboxes": {"gpus_each": 1, "gpus": 8, "backend": "ray"}
+    },
+    "sandboxes.cpus = 8: 64 sandboxes at once, each with 1, take 64": {"sandboxes": {"cpus": 8}},
+    'sandboxes.gpus_each = 0.5: only sandboxes.backend = "ray" gives': {"sandboxes": {"gpus_each": 0.5, "gpus": 32}},
     "hardware.gpu_gib = 40: update needs about 54 GiB a GPU": {"hardware": {"gpu_gib": 40.0}},
     "the KV cache holds 0.00 of one longest episode, and vLLM will not start": {"hardware": {"vllm_share": 0.1}},
     "sft: data.train_batch_size = 33: it must divide by the 4 groups of GPUs": {

@@ -90,7 +90,9 @@ def test_reinforcement_never_begins_with_the_weights_of_another_training(tmp_pat
 
 
 def test_a_recipe_says_how_episodes_are_played():
-    playing = playing_of(Recipe.load("qwen3-8b", {"play": {"reply_tokens": 100}, "recipe": "sft+rl"}), tasks=912)
+    play = {"reply_tokens": 100, "episode_seconds": 600.0}
+    playing = playing_of(Recipe.load("qwen3-8b", {"play": play, "recipe": "sft+rl"}), tasks=912)
+    assert playing.settings.wall_seconds == 600
     assert playing.settings.sampling.max_new_tokens == 100
     assert (playing.settings.sampling.max_tokens, playing.settings.group) == (40_960, 4)
     assert playing.weights == "training/sft/policy"
