@@ -1,7 +1,8 @@
 """The authors' own dataset preparation and score tool, from a checkout of their repository, over our export.
 
 None of their code is ours: set SANDMLE_TEST_RELEASED to a checkout of the SandMLE repository, in an environment that
-has what its ``rllm`` imports, such as one with rLLM and verl (docs/rllm.md).
+has what its ``rllm`` imports, such as one with rLLM and verl (docs/rllm.md). What runs is a copy, since their data sets
+lie beside their code.
 """
 
 from __future__ import annotations
@@ -43,21 +44,32 @@ def bundle(task: Task, tmp_path: Path) -> Path:
     return tmp_path / "bundle"
 
 
-def theirs(root: Path, *arguments: str) -> str:
-    """What their code prints when it runs over the bundle ``root``."""
-    environment = {**os.environ, "PYTHONPATH": str(CHECKOUT), "SANDMLE_SYN_DATA_ROOT": str(root)}
+@pytest.fixture(scope="module")
+def code(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of what they import."""
+    assert CHECKOUT is not None
+    copied = tmp_path_factory.mktemp("authors")
+    for package in ("rllm", "examples/deepresearch"):
+        shutil.copytree(Path(CHECKOUT) / package, copied / package)
+    return copied
+
+
+def theirs(code: Path, root: Path, *arguments: str) -> str:
+    """What their ``code`` prints when it runs over the bundle ``root``."""
+    environment = {**os.environ, "PYTHONPATH": str(code), "SANDMLE_SYN_DATA_ROOT": str(root)}
     command = [sys.executable, *arguments]
     done = subprocess.run(command, cwd=root.parent, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
-def test_their_preparation_takes_our_export(task: Task, bundle: Path) -> None:
+def test_their_preparation_takes_our_export(task: Task, bundle: Path, code: Path) -> None:
     """Their data set names every file that the agent gets, holds our brief, and no word of evaluator or answers."""
-    told = theirs(bundle, "-m", "examples.deepresearch.prepare_train_data", "--synthetic", "--toy")
+    told = theirs(code, bundle, "-m", "examples.deepresearch.prepare_train_data", "--synthetic", "--toy")
     written = re.findall(r"dataset size: (\d+) at (.+\.parquet)$", told, flags=re.MULTILINE)
     assert [int(rows) for rows, _ in written] == [1, 1]  # with --toy, training and validation are the same rows
     for _, path in written:
+        assert Path(path).is_relative_to(code)
         (row,) = pd.read_parquet(path).to_dict("records")
         assert row["extra_info"]["competition_id"] == task.id
         (message,) = row["prompt"]
@@ -66,13 +78,15 @@ def test_their_preparation_takes_our_export(task: Task, bundle: Path) -> None:
         assert not [word for word in ("evaluator.py", "answer.csv", "answers.csv") if word in message["content"]]
 
 
-def test_their_score_tool_reads_our_evaluator_from_a_copy_that_only_the_grader_has(task: Task, bundle: Path) -> None:
+def test_their_score_tool_reads_our_evaluator_from_a_copy_that_only_the_grader_has(
+    task: Task, bundle: Path, code: Path
+) -> None:
     """They look for it among the public files: a link there, in a bundle out of every agent's sight, is enough."""
     sample = task.public / "sample_submission.csv"
     graders = bundle.with_name("graders")
     shutil.copytree(bundle, graders)
     (graders / task.id / "prepared/public/evaluator.py").symlink_to("../../evaluator/evaluator.py")
-    said = theirs(graders, "-c", SCORE, task.id, str(sample))
+    said = theirs(code, graders, "-c", SCORE, task.id, str(sample))
     ours = grade_bytes(task, sample.read_bytes())
     assert f"{ours.score}"[:6] in said
     assert f"{task.manifest.thresholds.gold}"[:6] in said
