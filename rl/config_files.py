@@ -46,7 +46,7 @@ def kind_of(name: str) -> Kind:
 
 
 def load_settings(schema: type[S], name: str, kind: Kind, changes: Mapping[str, object] | None = None) -> S:
-    """Read a file of ``kind`` by name or path; ``changes`` replace fields of it and its tables.
+    """Read a file of ``kind`` by name or path; ``changes`` replace fields of it and of its tables, however deep.
 
     Raises:
         BadInput: there is none, it is of another kind, or no TOML, or values can't be used; names each, one a line.
@@ -78,5 +78,10 @@ def _read(name: str) -> tuple[Kind, dict[str, Any]]:
 
 
 def _changed(plain: dict[str, Any], changes: Mapping[str, object]) -> dict[str, Any]:
-    tables = {name: {**plain.get(name, {}), **value} for name, value in changes.items() if isinstance(value, Mapping)}
-    return {**plain, **changes, **tables}
+    out = dict(plain)
+    for name, value in changes.items():
+        if not isinstance(value, Mapping):
+            out[name] = value
+        elif isinstance(table := out.setdefault(name, {}), dict):  # else the schema tells that it is no table
+            out[name] = _changed(table, value)
+    return out

@@ -76,8 +76,8 @@ class GroupTally:
         reward: sum over the counted rollouts.
         stale_rows: dropped because of their age.
         breaks: prefix breaks of all rollouts that arrived.
-        tokens: sampled by all rollouts that arrived, whatever became of them; so for ``runs`` of code and
-            ``sandbox_s``, their CPU seconds.
+        tokens: sampled by all rollouts that arrived, whatever became of them, and by tries of them that broke off.
+        runs: of their code, broken-off tries left out; ``sandbox_s`` the CPU seconds.
     """
 
     groups: int = 0
@@ -143,7 +143,7 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
         reward=sum(rollout.reward or 0.0 for rollout in counted),
         stale_rows=_rows(group) - _rows(fresh),
         breaks=sum(rollout.breaks for rollout in group.rollouts),
-        tokens=sum(int(row.mask.sum()) for rollout in group.rollouts for row in rollout.rows),
+        tokens=sum(rollout.discarded + _sampled(rollout) for rollout in group.rollouts),
         runs=sum(rollout.runs for rollout in group.rollouts),
         sandbox_s=sum(rollout.sandbox_s for rollout in group.rollouts),
     )
@@ -164,6 +164,10 @@ def _is_flat(counted: Sequence[Rollout], estimator: Estimator) -> bool:
     """Whether no turn of these rollouts has an advantage worth the name."""
     advantages = estimator.advantages([np.array(rollout.turn_rewards) for rollout in counted])
     return all(np.abs(of_turns).max(initial=0.0) <= NEGLIGIBLE for of_turns in advantages)
+
+
+def _sampled(rollout: Rollout) -> int:
+    return sum(int(row.mask.sum()) for row in rollout.rows)
 
 
 def _rows(group: Group) -> int:

@@ -99,7 +99,8 @@ class Player:
         """One episode with its rows."""
         played = await self.episode(task, index, repeat)
         await asyncio.to_thread(self.on_episode, played.episode)
-        return Rollout.of_episode(played.episode, *sampled_rows(played.episode))
+        discarded = played.discarded.completion_tokens
+        return Rollout.of_episode(played.episode, *sampled_rows(played.episode), discarded=discarded)
 
     async def episode(self, task: Task, index: int, repeat: int) -> EpisodeResult:
         """One episode; its draws depend on the seeds, the index and the repeat alone."""

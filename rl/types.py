@@ -9,7 +9,7 @@ Vocabulary:
                     a rollout is one row, or more where its scaffold rewrote the context (a prefix break)
     context         tokens of a row that the policy did not choose: prompts and observations
     loss mask       which tokens of a row are learnt from: sampled ones, never context
-    masked          said of a rollout: our infrastructure failed, so it is neither learnt from nor part of a baseline
+    masked          said of a rollout: our infrastructure failed (or the reward preset leaves it out), so it is neither learnt from nor part of a baseline
     counted         said of a rollout: not masked, and its reward is known
     return          what a turn and the turns after it earned
     baseline        what a return is compared with
@@ -95,6 +95,7 @@ class Rollout:
         rows: in the order of their turns; none where no prompt was ever answered.
         mask_reason: why the rollout is masked; None where it is not.
         breaks: how often a prompt broke with what came before it, and began a new row.
+        discarded: tokens sampled by tries of the episode that infrastructure broke off.
         runs: of the policy's code; ``sandbox_s`` their CPU seconds.
     """
 
@@ -104,6 +105,7 @@ class Rollout:
     rows: tuple[Row, ...] = ()
     mask_reason: EpisodeStatus | None = None
     breaks: int = 0
+    discarded: int = 0
     runs: int = 0
     sandbox_s: float = 0.0
 
@@ -118,7 +120,7 @@ class Rollout:
             raise ValueError(f"rollout {self.id}: tokens of more turns than the {turns} that have a reward")
 
     @classmethod
-    def of_episode(cls, episode: Episode, rows: Sequence[Row] = (), breaks: int = 0) -> Self:
+    def of_episode(cls, episode: Episode, rows: Sequence[Row] = (), breaks: int = 0, *, discarded: int = 0) -> Self:
         """An episode with what ``sampled_rows`` makes of it.
 
         The format part of its reward goes to the turns whose replies were accepted, all else to the last turn. What an
@@ -132,6 +134,7 @@ class Rollout:
             rows=tuple(rows),
             mask_reason=episode.mask_reason,
             breaks=breaks,
+            discarded=discarded,
             runs=len(steps),
             sandbox_s=math.fsum(step.cpu_s for step in steps),
         )

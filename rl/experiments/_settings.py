@@ -156,13 +156,13 @@ class ExperimentSettings(Record):
         return sha256_json(self.model_dump(mode="json", exclude={"seeds", "arms"}))
 
     @classmethod
-    def load(cls, name: str) -> Self:
-        """Read an experiment by its path, or by the name of a bundled one.
+    def load(cls, name: str, changes: Mapping[str, object] | None = None) -> Self:
+        """Read an experiment by its path, or by the name of a bundled one; ``changes`` replace fields of it.
 
         Raises:
             BadInput: there is none, it is no experiment, or values can't be used; names each, one a line.
         """
-        return load_settings(cls, name, "experiment")
+        return load_settings(cls, name, "experiment", changes)
 
 
 def merged(settings: TrainSettings, change: Mapping[str, Any]) -> TrainSettings:

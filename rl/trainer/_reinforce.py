@@ -131,8 +131,8 @@ def _refuse_all_masked(taken: Taken, number: int) -> None:
     if masked and not taken.tally.counted:
         reasons = ", ".join(f"{reason} {count}" for reason, count in masked.most_common())
         raise EnvironmentProblem(
-            f"update {number}: every rollout failed for a reason of infrastructure ({reasons}; `sandmle -v` tells"
-            " more); mend it and run the same command again"
+            f"update {number}: every rollout failed, so there is nothing to learn from ({reasons}; `sandmle -v` tells more);"
+            " mend it and run the same command again"
         )
 
 

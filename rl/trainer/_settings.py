@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -187,13 +188,15 @@ class TrainSettings(Record):
         return sha256_json(plain)
 
     @classmethod
-    def load(cls, name: str) -> Self:
+    def load(cls, name: str, changes: Mapping[str, object] | None = None) -> Self:
         """Read a config by its path, or by the name of a bundled one; paths in it are relative to the working folder.
+
+        ``changes`` replace fields of it and of its tables.
 
         Raises:
             BadInput: there is none, it is no config, or values can't be used; names each, one a line.
         """
-        return load_settings(cls, name, "config")
+        return load_settings(cls, name, "config", changes)
 
 
 def bundled_configs() -> tuple[str, ...]:

@@ -110,6 +110,6 @@ def test_an_embedded_config_is_printed(capsys: pytest.CaptureFixture[str]) -> No
     assert sandmle("train", "tiny-cpu", "--dry-run") == 0
     assert json.loads(capsys.readouterr().out)["grpo"]["updates"] == 10
     assert sandmle("train", "tiny-cpu", "--recipe", "sandmle") == 2
-    assert "--recipe: tiny-cpu is no recipe" in capsys.readouterr().err
+    assert "--recipe: tiny-cpu is not a recipe" in capsys.readouterr().err
     assert sandmle("train", "tiny-cpu") == 2
     assert "--out DIR is missing: the folder of the training" in capsys.readouterr().err

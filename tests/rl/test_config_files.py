@@ -57,3 +57,17 @@ def test_changes_replace_fields_and_single_entries_of_tables(tmp_path: Path):
     path.write_text("seed = 1\n[grpo]\nupdates = 5\nbatch = 3\n")
     found = load_settings(TrainSettings, str(path), "config", {"seed": 2, "grpo": {"updates": 7}})
     assert (found.seed, found.grpo.updates, found.grpo.batch) == (2, 7, 3)
+
+
+def test_changes_do_not_hide_what_is_no_table(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text("grpo = 3\n")
+    with pytest.raises(BadInput, match=r"grpo: should be a table, not 3"):
+        load_settings(TrainSettings, str(path), "config", {"grpo": {"updates": 7}})
+
+
+def test_changes_reach_tables_in_tables(tmp_path: Path):
+    path = tmp_path / "mine.toml"
+    path.write_text("[grpo.rollouts]\ngroup = 2\nturns = 3\n")
+    found = load_settings(TrainSettings, str(path), "config", {"grpo": {"rollouts": {"group": 5}}})
+    assert (found.grpo.rollouts.group, found.grpo.rollouts.turns) == (5, 3)

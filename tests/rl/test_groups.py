@@ -52,6 +52,11 @@ def test_a_group_with_spread_is_kept():
     assert verdict.tally == GroupTally(groups=1, kept=1, asked=3, counted=3, reward=1.5, tokens=3)
 
 
+def test_tokens_of_broken_off_tries_are_counted_as_sampled():
+    tally = judge(Group("t", (replace(make_rollout("a", 0.0), discarded=40), make_rollout("b", 1.0)), 2)).tally
+    assert tally.tokens == 42
+
+
 def test_prefix_breaks_are_counted_whatever_becomes_of_a_rollout():
     rollouts = (replace(make_rollout("a", 0.0), breaks=2), replace(make_rollout("b", None), breaks=1))
     tallies = [judge(Group("t", rollouts, 2)).tally, judge(make_group(0.0, 1.0)).tally]

@@ -43,21 +43,27 @@ def run_experiment(
     controls: bool,
     allow_unisolated: bool,
     updates: int | None = None,
+    dry_run: bool = False,
 ) -> None:
-    """Run an experiment and print its table; Ctrl-C leaves what is finished."""
+    """Run an experiment and print its table; Ctrl-C leaves what is finished. A dry run prints its settings."""
+    from sandmle.errors import BadInput
     from sandmle.rl.experiments import ExperimentSettings
 
-    settings = ExperimentSettings.load(file)
+    if updates is not None and ExperimentSettings.load(file).train.grpo is None:
+        raise BadInput(f"--updates: {file} has no [train.grpo]")
+    changes: dict[str, object] = {"seeds": seeds} if seeds is not None else {}
+    if updates is not None:
+        changes["train"] = {"grpo": {"updates": updates}}
+    settings = ExperimentSettings.load(file, changes)
+    if dry_run:
+        typer.echo(settings.model_dump_json(indent=2))
+        return
     from sandmle.rl.experiments.running import aexperiment  # PyTorch takes seconds; a wrong file is told at once
 
-    changed: dict[str, object] = {"seeds": seeds} if seeds is not None else {}
-    if updates is not None and settings.train.grpo is not None:
-        grpo = settings.train.grpo.model_copy(update={"updates": updates})
-        changed["train"] = settings.train.model_copy(update={"grpo": grpo})
     try:
         report = asyncio.run(
             aexperiment(
-                settings.model_copy(update=changed),
+                settings,
                 out,
                 controls=controls,
                 tasks=tasks,

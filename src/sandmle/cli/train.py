@@ -41,7 +41,7 @@ def train_command(
     tasks: Annotated[
         Path | None, typer.Option("--tasks", metavar="DIR", help="Tasks to train on, in place of the config's.")
     ] = None,
-    seed: Annotated[int | None, typer.Option("--seed", help="In place of the config's.")] = None,
+    seed: Annotated[int | None, typer.Option("--seed", min=0, help="In place of the config's.")] = None,
     updates: Annotated[
         int | None,
         typer.Option("--updates", min=1, help="In place of the config's; may grow later, but not in an experiment."),
@@ -82,11 +82,13 @@ def train_command(
 
     kind = kind_of(config)
     _refuse_combination(config, kind, trainer, backend)
+    _refuse_strange(config, kind, controls=controls, recipe=recipe is not None, as_json=as_json)
+    changes = _given(tasks=tasks, seed=seed, grpo=updates and {"updates": updates})
     if kind == "recipe":
         from sandmle.cli._recipes import run_recipe
 
-        changes = {"tasks": tasks, "seed": seed, "out": out, "recipe": recipe, "grpo": updates and {"updates": updates}}
-        run_recipe(config, _given(**changes), dry_run=dry_run, as_json=as_json, allow_unisolated=allow_unisolated)
+        changes |= _given(out=out, recipe=recipe)
+        run_recipe(config, changes, dry_run=dry_run, as_json=as_json, allow_unisolated=allow_unisolated)
         return
     if kind == "experiment":
         run_experiment(
@@ -97,27 +99,35 @@ def train_command(
             controls=controls,
             allow_unisolated=allow_unisolated,
             updates=updates,
+            dry_run=dry_run,
         )
         return
-    if controls:
-        raise BadInput(f"--controls: {config} is no experiment, as demo-cpu is")
-    settings = TrainSettings.load(config)
-    if recipe is not None:
-        raise BadInput(f"--recipe: {config} is no recipe for rLLM")
+    if updates is not None and TrainSettings.load(config).grpo is None:
+        raise BadInput(f"--updates: {config} has no [grpo]")
+    settings = TrainSettings.load(config, changes)
     if dry_run:
         typer.echo(settings.model_dump_json(indent=2))
         return
     if out is None:
         raise BadInput("--out DIR is missing: the folder of the training")
-    if updates is not None and settings.grpo is None:
-        raise BadInput(f"--updates: {config} has no [grpo]")
-    grpo = settings.grpo.model_copy(update={"updates": updates}) if updates and settings.grpo else None
-    settings = settings.model_copy(update=_given(tasks=tasks, seed=seed, grpo=grpo))
     _train(settings, out, trainer or "sandmle", allow_unisolated)
 
 
 def _given(**options: object) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
+
+
+def _refuse_strange(config: str, kind: Kind, **given: bool) -> None:
+    """Refuse options that another kind of file takes."""
+    from sandmle.errors import BadInput
+
+    takers: dict[str, tuple[Kind, str]] = {
+        "controls": ("experiment", "an experiment, as demo-cpu is"),
+        "recipe": ("recipe", "a recipe for rLLM, as qwen3-8b is"),
+        "as_json": ("recipe", "a recipe for rLLM, as qwen3-8b is"),
+    }
+    for name in (name for name, is_given in given.items() if is_given and kind != takers[name][0]):
+        raise BadInput(f"--{name.removeprefix('as_')}: {config} is not {takers[name][1]}")
 
 
 def _refuse_combination(config: str, kind: Kind, trainer: Trainer | None, backend: Backend | None) -> None:
