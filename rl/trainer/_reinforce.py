@@ -131,7 +131,7 @@ def _refuse_all_masked(taken: Taken, number: int) -> None:
     if masked and not taken.tally.counted:
         reasons = ", ".join(f"{reason} {count}" for reason, count in masked.most_common())
         raise EnvironmentProblem(
-            f"update {number}: every rollout failed, so there is nothing to learn from ({reasons}; `sandmle -v` tells more);"
+            f"update {number}: every rollout failed: nothing to learn from ({reasons}; `sandmle -v` tells more);"
             " mend it and run the same command again"
         )
 
