@@ -162,7 +162,7 @@ def test_an_engine_that_never_answers_stops_the_training_with_one_line(inputs, t
         raise InfraError("out of memory")
 
     monkeypatch.setattr(LocalEngine, "sample", fail)
-    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed .*\(infra_error 4;"):
+    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed: .*\(infra_error 4;"):
         train(settings(inputs, 2), tmp_path)
     assert not (tmp_path / "checkpoints").exists()
 
@@ -176,7 +176,7 @@ def test_groups_that_are_all_cut_off_stop_the_training_with_one_line(inputs, tmp
     impatient = given.grpo.model_copy(
         update={"rollouts": given.grpo.rollouts.model_copy(update={"give_up_s": 0.5}), "batching": "continuous"}
     )
-    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed .*\(cut 4;"):
+    with pytest.raises(EnvironmentProblem, match=r"update 1: every rollout failed: .*\(cut 4;"):
         train(given.model_copy(update={"grpo": impatient}), tmp_path)
     assert not (tmp_path / "checkpoints").exists()
 
