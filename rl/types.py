@@ -9,8 +9,8 @@ Vocabulary:
                     a rollout is one row, or more where its scaffold rewrote the context (a prefix break)
     context         tokens of a row that the policy did not choose: prompts and observations
     loss mask       which tokens of a row are learnt from: sampled ones, never context
-    masked          said of a rollout: our infrastructure failed, or the reward preset leaves it out; it is neither learnt
-                    from nor part of a baseline
+    masked          said of a rollout: our infrastructure failed, or the reward preset leaves it out; it is neither
+                    learnt from nor part of a baseline
     counted         said of a rollout: not masked, and its reward is known
     return          what a turn and the turns after it earned
     baseline        what a return is compared with
