@@ -76,6 +76,8 @@ def chosen_tasks(folder: Path, split: tuple[int, int] | str, seed: int) -> tuple
 def write_registry(out: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
     """Write rows as the dataset ``sandmle`` of a registry of rLLM's, version 2; ``out`` then serves as RLLM_HOME.
 
+    A row also gets ``prompt`` and ``extra_info``, as readers of verl's tables want them.
+
     Raises:
         EnvironmentProblem: pyarrow is missing.
     """
@@ -84,9 +86,16 @@ def write_registry(out: Path, splits: Mapping[str, Sequence[Mapping[str, Any]]])
     folder.mkdir(parents=True)
     told = {}
     for name, rows in splits.items():
-        pq.write_table(pa.Table.from_pylist(list(rows)), folder / f"{name}.parquet")
-        fields = list(rows[0]) if rows else []
+        written = [_for_readers(row, place, name) for place, row in enumerate(rows)]
+        pq.write_table(pa.Table.from_pylist(written), folder / f"{name}.parquet")
+        fields = list(written[0]) if written else []
         told[name] = {"path": f"{DATA_SOURCE}/{name}.parquet", "num_examples": len(rows), "fields": fields}
     entry = {"metadata": {"source": "sandmle", "category": "agent"}, "splits": told}
     registry = {"version": 2, "datasets": {DATA_SOURCE: entry}}
     (out / "datasets" / "registry.json").write_text(json.dumps(registry, indent=2) + "\n", encoding="utf-8")
+
+
+def _for_readers(row: Mapping[str, Any], place: int, split: str) -> dict[str, Any]:
+    prompt = [{"role": "user", "content": row["instruction"]}]
+    about = {key: value for key, value in row.items() if key != "instruction"}
+    return {**row, "prompt": prompt, "extra_info": {**about, "index": place, "split": split}}

@@ -67,13 +67,17 @@ def test_tasks_are_exported_as_a_dataset(folder, tmp_path, layout, split):
     assert export_tasks(folder, out, layout, split) == ({"train": 2, "validation": 1} if split else {"train": 3})
     if layout == "verl":
         table = parquet.read_table(out / "train.parquet").to_pylist()
-        assert [each["role"] for each in table[0]["prompt"]] == ["user"]
-        rows = [row["extra_info"] for row in table]
     else:
-        registry = json.loads((out / "datasets" / "registry.json").read_text())["datasets"]["sandmle"]["splits"]
-        rows = parquet.read_table(out / "datasets" / registry["train"]["path"]).to_pylist()
-        assert registry["train"]["num_examples"] == len(rows)
-    assert [task_of_row(row).id for row in rows] == [row["id"] for row in rows]
+        registry = json.loads((out / "datasets" / "registry.json").read_text())["datasets"]["sandmle"]["splits"][
+            "train"
+        ]
+        table = parquet.read_table(out / "datasets" / registry["path"]).to_pylist()
+        assert (registry["num_examples"], registry["fields"]) == (len(table), list(table[0]))
+        assert [task_of_row(row).id for row in table] == [row["id"] for row in table]
+    for place, row in enumerate(table):
+        assert [each["role"] for each in row["prompt"]] == ["user"]
+        assert (row["extra_info"]["index"], row["extra_info"]["split"]) == (place, "train")
+        assert task_of_row(row["extra_info"]).id == row["extra_info"]["id"]
     with pytest.raises(BadInput, match="not empty"):
         export_tasks(folder, out, layout, split)
 
