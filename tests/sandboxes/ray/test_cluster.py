@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import select
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -13,8 +14,11 @@ import pytest
 
 from sandmle.errors import EnvironmentProblem
 from sandmle.eval.runner import EpisodeFinished, EvalSettings, RunEvent, aevaluate
+from sandmle.files import hash_tree
 from sandmle.sandboxes import SandboxSpec
 from sandmle.sandboxes.ray import RayBackend
+from sandmle.sandboxes.ray._calls import LostPlace
+from sandmle.sandboxes.ray._sandbox import RaySandbox
 from sandmle.seeds import get_seed, materialize
 
 pytestmark = pytest.mark.slow
@@ -46,19 +50,59 @@ async def test_the_same_result_as_at_home(cluster, settings, tmp_path: Path):
     assert there.record.isolation == here.record.isolation
 
 
-async def test_losing_a_node_loses_no_episode(cluster, settings, tmp_path: Path):
-    third = cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
+def test_a_batch_has_the_same_bytes_as_at_home(cluster, tmp_path: Path):
+    made = {}
+    for executor in ("ray", "local"):
+        out = tmp_path / executor
+        command = [sys.executable, "-c", "from sandmle.cli import run; run()", "synthesize", "--out", str(out)]
+        command += ["--executor", executor, "--seeds", "diabetes", "--n-train", "60", "--n-test", "500", "--n", "2"]
+        done = subprocess.run(command, capture_output=True, text=True)
+        assert done.returncode == 0, done.stderr
+        made[executor] = {folder.name: hash_tree(folder) for folder in out.glob("*-*/")}
+    assert len(made["ray"]) == 2
+    assert made["ray"] == made["local"]
+
+
+async def test_losing_a_node_loses_no_episode(cluster, settings, tmp_path: Path, monkeypatch):
+    """A third node, the only one with room, dies with a sandbox whose code runs; only then the others have room."""
     finished: list[str] = []
+    held: list[RaySandbox] = []
+    lost: list[RaySandbox] = []
+    others = RayBackend(allow_unisolated=True)
+    for _ in range(2):
+        await others.create(SandboxSpec())
+    third = cluster.add_node(num_cpus=1, object_store_memory=80 << 20)
+    real = RaySandbox.run
+
+    async def run(sandbox: RaySandbox, *arguments, **options):
+        if len(finished) >= 3 and not held:
+            held.append(sandbox)
+            _kill(third.all_processes["raylet"][0].process)
+            await others.aclose()
+        try:
+            return await real(sandbox, *arguments, **options)
+        except LostPlace:
+            lost.append(sandbox)
+            raise
 
     def on_event(event: RunEvent) -> None:
         if isinstance(event, EpisodeFinished):
             finished.append(event.episode.id)
-            if len(finished) == 3:
-                third.all_processes["raylet"][0].process.kill()
 
-    run = await aevaluate(settings, tmp_path / "run", sandbox="ray", jobs=3, allow_unisolated=True, on_event=on_event)
-    assert len(run.episodes) == len(finished) == 8
-    assert {one.status for one in run.episodes} == {"answered"}
+    monkeypatch.setattr(RaySandbox, "run", run)
+    done = await aevaluate(settings, tmp_path / "run", sandbox="ray", jobs=3, allow_unisolated=True, on_event=on_event)
+    assert held == lost
+    assert len(done.episodes) == len(finished) == 8
+    assert {one.status for one in done.episodes} == {"answered"}
+
+
+def _kill(raylet: subprocess.Popen[bytes]) -> None:
+    """End a node with all its places, as the end of a machine does."""
+    below = _watch_places({raylet.pid})
+    raylet.kill()
+    for handle in below:
+        signal.pidfd_send_signal(handle, signal.SIGKILL)
+        os.close(handle)
 
 
 async def test_what_no_node_has_is_refused(cluster):
