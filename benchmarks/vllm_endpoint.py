@@ -72,7 +72,7 @@ class Demonstrator:
 
     async def sample(self, prompt: tuple[int, ...], settings: SamplingSettings, stop: int, *, key: str) -> Sample:
         """A reply, as if it had been sampled."""
-        ids = self._renderer.reply_ids(write_reply(self._rng.choice(WORDS, 4)))
+        ids = self._renderer.reply_ids(write_reply(self._rng.choice(WORDS, 4).tolist()))
         return Sample(ids, (0.0,) * len(ids))
 
 
@@ -166,7 +166,7 @@ async def _rolled(stage: Stage, policy: PolicyWeights, engine: TokenEndpoint, gr
         f"{len(episodes)} rollouts, {len(turns)} turns, {sum(turn.step is not None for turn in turns)} runs,"
         f" {sum(int(row.mask.sum()) for row in rows)} sampled tokens, {time.monotonic() - started:.1f} s;"
         f" statuses {sorted({episode.status.value for episode in episodes})};"
-        f" weight versions {sorted({turn.weight_version for turn in turns})};"
+        f" weight versions {sorted({turn.weight_version or 0 for turn in turns})};"
         f" prefix breaks {breaks}; log-probabilities differ by {worst:.2g} at most"
     )
     assert breaks == 0
