@@ -1,6 +1,6 @@
 """Print the tests that were skipped and fail on one that nobody expects.
 
-    python .ci/check_skips.py JUNIT_XML EXPECTED_SKIPS
+    python .ci/check_skips.py JUNIT_XML EXPECTED_SKIPS...
 
 A line of EXPECTED_SKIPS is ``pattern # reason``: a skip is expected if ``test id: message`` contains a pattern.
 """
@@ -47,9 +47,9 @@ def skipped_tests(path: Path) -> list[str]:
     return skips
 
 
-def main(report: str, expected: str) -> int:
+def main(report: str, *expected: str) -> int:
     """Print expected skips counted by reason and the others one by one; 1 if there are others."""
-    reasons = expected_skips(Path(expected))
+    reasons = {pattern: reason for path in expected for pattern, reason in expected_skips(Path(path)).items()}
     counts: Counter[str] = Counter()
     unexpected = []
     for skip in skipped_tests(Path(report)):

@@ -1,4 +1,4 @@
-"""The checks that CI makes after the tests: unexpected skips, processes left behind."""
+"""The checks that CI makes around the tests: libraries that must be absent, unexpected skips, processes left behind."""
 
 import importlib.util
 import subprocess
@@ -17,7 +17,7 @@ def load(name):
     return module
 
 
-check_skips, check_processes = load("check_skips"), load("check_processes")
+check_absent, check_skips, check_processes = load("check_absent"), load("check_skips"), load("check_processes")
 
 SAMPLE = """
 import pytest
@@ -73,6 +73,13 @@ def test_a_skip_that_nobody_expects_fails(report, tmp_path, capsys):
     assert check_skips.main(str(report), str(allowed)) == 0
 
 
+def test_skips_may_be_expected_by_several_lists(report, tmp_path):
+    for name, line in {"one": "needs a moon # no moon\n", "two": "no_such_library # never\nno sea # inland\n"}.items():
+        (tmp_path / name).write_text(line)
+    assert check_skips.main(str(report), str(tmp_path / "one")) == 1
+    assert check_skips.main(str(report), str(tmp_path / "one"), str(tmp_path / "two")) == 0
+
+
 @pytest.mark.parametrize("line", ["needs a moon", "needs a moon # ", " # no pattern would allow all"])
 def test_an_expected_skip_needs_pattern_and_reason(tmp_path, line):
     allowed = tmp_path / "allowed.txt"
@@ -81,8 +88,21 @@ def test_an_expected_skip_needs_pattern_and_reason(tmp_path, line):
         check_skips.expected_skips(allowed)
 
 
-def test_the_committed_list_is_well_formed():
-    assert check_skips.expected_skips(CI / "expected-skips.txt")
+@pytest.mark.parametrize("name", ["expected-skips.txt", "expected-skips-bare.txt"])
+def test_the_committed_lists_are_well_formed(name):
+    assert check_skips.expected_skips(CI / name)
+
+
+def test_a_library_that_should_be_absent_is_told(capsys):
+    assert check_absent.main("no_such_library") == 0
+    assert check_absent.main("no_such_library", "numpy") == 1
+    assert capsys.readouterr().out.splitlines()[-1] == "installed, but should not be: numpy"
+
+
+def test_ci_tries_the_suite_without_the_extra_train_before_it_installs_it():
+    steps = (CI / "run").read_text().splitlines()
+    bare, whole = steps.index("install '.[test]'"), steps.index("install '.[dev,train]'")
+    assert any(line.startswith("pytest -m") for line in steps[bare:whole])
 
 
 @pytest.mark.skipif(not Path("/proc/self/maps").exists(), reason="no /proc on this system")

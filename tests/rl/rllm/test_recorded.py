@@ -1,16 +1,19 @@
 """A group that rLLM's own trainer learnt from, recorded by golden/rllm_contract.py: our mapping still makes it."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
-from rllm_contract import GROUP
 
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.rllm.records import TRAJECTORY, rllm_episode
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.types import Rollout
 from sandmle.trajectory import Episode
+
+GROUP = Path(__file__).parents[1] / "golden" / "rllm_group.json"
+"""What golden/rllm_contract.py writes; named here too, since that module needs PyTorch and this test does not."""
 
 RECORDED = [(Episode.model_validate(each["ours"]), each["theirs"]) for each in json.loads(GROUP.read_text())]
 
