@@ -42,6 +42,16 @@ def test_every_bundled_recipe_passes_its_checks_and_fits_its_gpus(name, which):
     assert bundled_recipes() == NAMES
 
 
+@pytest.mark.parametrize("nodes", [2, 4, 8])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_bundled_recipe_goes_on_several_nodes(name, nodes):
+    asked = Recipe.load(name, {"hardware": {"nodes": nodes, "ray_address": "auto"}})
+    run = DryRun.of(asked)
+    assert run.faults == []
+    assert run.stages[0].composed.overrides["trainer.nnodes"] == nodes
+    assert {"+ray_init.address=auto", f"trainer.nnodes={nodes}"} <= set(run.stages[0].composed.arguments())
+
+
 def test_several_nodes_share_the_training_state():
     one, four = (recipe("qwen3-30b-a3b", hardware={"nodes": nodes, "ray_address": "auto"}) for nodes in (1, 4))
     weights = [DryRun.of(each).stages[0].memory.phases[0].parts["weights"] for each in (one, four)]
