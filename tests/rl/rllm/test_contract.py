@@ -17,6 +17,7 @@ from rllm_contract import GROUP as RECORDED
 from rllm_contract import make_inputs, plain, settings, train
 from rllm_example import played, turn
 
+from sandmle.cli import run
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.batches import make_examples
@@ -101,19 +102,40 @@ def test_a_task_is_a_group_and_each_turn_knows_its_weights(trained):
                 assert [turn.weight_version for turn in trajectory.output.turns] == [version] * len(trajectory.steps)
 
 
+def their_rows(trajectory):
+    """Token ids, mask and advantages by the steps of one of rLLM's trajectories: a row as long as prompts go on."""
+    rows = []
+    for step in trajectory.steps:
+        if not rows or step.prompt_ids[: len(rows[-1][0])] != rows[-1][0]:
+            rows.append(([], [], []))
+        ids, mask, advantages = rows[-1]
+        asked, sampled = step.prompt_ids[len(ids) :], step.response_ids
+        each = step.advantage if isinstance(step.advantage, list) else [step.advantage] * len(sampled)
+        ids += [*asked, *sampled]
+        mask += [False] * len(asked) + [True] * len(sampled)
+        advantages += [0.0] * len(asked) + each
+    return rows
+
+
+def assert_ours(update):
+    """What rLLM's groups hold, and what our backend learns from, is what our own loop would; gives the examples."""
+    ours = [example for group in update.ours for example in make_examples(group, GRPO)]
+    theirs = [row for group in update.groups for trajectory in group.trajectories for row in their_rows(trajectory)]
+    for example, learnt, (ids, mask, advantages) in zip(
+        ours, examples_of(update.ours, update.groups), theirs, strict=True
+    ):
+        assert example.row.token_ids.tolist() == learnt.row.token_ids.tolist() == ids
+        assert example.row.mask.tolist() == mask
+        assert example.advantages == pytest.approx(np.array(advantages), abs=1e-9)
+        assert example.advantages == pytest.approx(learnt.advantages, abs=1e-9)
+    return ours
+
+
 def test_tokens_masks_and_advantages_are_ours(trained):
     _, held, _ = trained
-    apart = 0
-    for update in held:
-        theirs = examples_of(update.ours, update.groups)
-        ours = [example for group in update.ours for example in make_examples(group, GRPO)]
-        assert len(theirs) == len(ours) == TASKS * GROUP
-        for one, other in zip(theirs, ours, strict=True):
-            assert np.array_equal(one.row.token_ids, other.row.token_ids)
-            assert np.array_equal(one.row.mask, other.row.mask)
-            assert one.advantages == pytest.approx(other.advantages, abs=1e-9)
-        apart += sum(bool(np.abs(example.advantages).max() > 0.1) for example in ours)
-    assert apart
+    found = [assert_ours(update) for update in held]
+    assert all(len(examples) == TASKS * GROUP for examples in found)
+    assert any(np.abs(example.advantages).max() > 0.1 for examples in found for example in examples)
     step = held[0].groups[0].trajectories[0].steps[0]
     tokens = held[0].groups[0].trajectories[0].output.turns[0].tokens
     assert (tuple(step.prompt_ids), tuple(step.response_ids)) == (tokens.prompt_ids, tokens.completion_ids)
@@ -144,9 +166,34 @@ def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs,
     assert [trajectory.steps for trajectory in lost.trajectories] == [[]]
     assert (line["rollouts"], line["rollouts_masked"]) == (TASKS * GROUP - 1, 1)
     assert sorted(len(group.trajectories) for group in update.groups) == [GROUP - 1, GROUP]
-    ours = [example for group in update.ours for example in make_examples(group, GRPO)]
-    for one, other in zip(examples_of(update.ours, update.groups), ours, strict=True):
-        assert one.advantages == pytest.approx(other.advantages, abs=1e-9)
+    assert_ours(update)
+
+
+class Barren:
+    """A backend that never has a sandbox."""
+
+    async def create(self, spec):
+        raise InfraError("no sandbox today")
+
+    async def aclose(self):
+        pass
+
+
+def test_a_batch_that_our_infrastructure_broke_ends_the_training(inputs, tmp_path):
+    with pytest.raises(EnvironmentProblem, match=r"^every rollout of an update failed .*infra_error 8"):
+        train(settings(inputs, 1), tmp_path, Barren())
+    assert not list((tmp_path / "tokens").glob("*"))
+
+
+@pytest.mark.parametrize("scaffold", ["aide", "mle-agent"])
+def test_scaffolds_that_prompt_anew_teach_the_same(inputs, tmp_path, scaffold):
+    asked = settings(inputs, 1, group=2)
+    rollouts = asked.grpo.rollouts.model_copy(update={"scaffolds": (scaffold,)})
+    asked = asked.model_copy(update={"grpo": asked.grpo.model_copy(update={"rollouts": rollouts})})
+    (update,), (line,) = train(asked, tmp_path)
+    assert {each.trajectories[0].output.scaffold for each in update.episodes} == {scaffold}
+    assert line["rollouts"] == TASKS * 2
+    assert len(assert_ours(update)) >= TASKS * 2
 
 
 def verl_batch(episodes, max_prompt, max_response):
@@ -220,6 +267,27 @@ def test_what_only_the_user_can_mend_ends_the_training(inputs, tmp_path, way):
 
     with pytest.raises(EnvironmentProblem, match="no isolation here"):
         train(settings(inputs, 1), tmp_path, Refused(), way=way)
+
+
+def toml(table, path=""):
+    """A table of settings as lines of TOML, what it holds itself before the tables in it."""
+    inside = {name: value for name, value in table.items() if isinstance(value, dict)}
+    lines = [f"{name} = {json.dumps(value)}" for name, value in table.items() if name not in inside]
+    return [*lines, *(line for name in inside for line in [f"[{path}{name}]", *toml(inside[name], f"{path}{name}.")])]
+
+
+@pytest.mark.slow
+def test_the_command_line_trains_a_config_in_rllms_loop(inputs, tmp_path, monkeypatch, capsys):
+    config, out = tmp_path / "config.toml", tmp_path / "out"
+    asked = settings(inputs, 1, group=2).model_dump(mode="json", exclude_defaults=True)
+    config.write_text("\n".join(toml(asked)))
+    line = ["train", config, "--trainer", "rllm", "--backend", "local", "--out", out, "--allow-unisolated"]
+    monkeypatch.setattr("sys.argv", ["sandmle", *map(str, line)])
+    with pytest.raises(SystemExit) as ended:
+        run()
+    assert not ended.value.code
+    assert f"{out / 'policy'}: the trained policy" in capsys.readouterr().out
+    assert load_policy(out / "policy").model
 
 
 def test_a_turn_that_the_gateway_did_not_see_is_refused():
