@@ -1,6 +1,8 @@
 """Recipes, what they compose to, and every fault that a check tells."""
 
 import json
+import re
+from pathlib import Path
 
 import pytest
 
@@ -50,6 +52,14 @@ def test_every_bundled_recipe_goes_on_several_nodes(name, nodes):
     assert run.faults == []
     assert run.stages[0].composed.overrides["trainer.nnodes"] == nodes
     assert {"+ray_init.address=auto", f"trainer.nnodes={nodes}"} <= set(run.stages[0].composed.arguments())
+
+
+def test_the_documented_recipe_for_several_nodes_has_no_faults(tmp_path):
+    text = (Path(__file__).parents[3] / "docs" / "rllm.md").read_text(encoding="utf-8")
+    (example,) = [block for block in re.findall(r"```toml\n(.*?)```", text, re.DOTALL) if "nodes =" in block]
+    (tmp_path / "four-nodes.toml").write_text(example)
+    found = Recipe.load(str(tmp_path / "four-nodes.toml"))
+    assert (found.hardware.nodes, DryRun.of(found).faults) == (4, [])
 
 
 def test_several_nodes_share_the_training_state():
