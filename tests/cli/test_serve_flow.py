@@ -26,6 +26,7 @@ pytestmark = pytest.mark.flow
 COMMAND = [sys.executable, "-c", "from sandmle.cli import run; run()"]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "SANDMLE_ALLOW_UNISOLATED": "true"}
 EVAL = ["eval", "--suite", "synthetic:tasks", "--out", "run", "--turns", "1"]
+KILLED = [*EVAL, "--serve", "policy", "--jobs", "1", "--repeats", "3"]
 
 
 def sandmle(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
@@ -70,9 +71,8 @@ def test_one_command_serves_evaluates_and_lets_go(place: Path) -> None:
     assert [episode.masked for episode in run.episodes] == [False, False]
 
 
-@pytest.mark.slow
-def test_a_server_that_is_killed_ends_the_run_with_one_line_and_the_same_command_goes_on(place: Path) -> None:
-    command = [*EVAL, "--serve", "policy", "--jobs", "1", "--repeats", "3"]
+def kill_the_server(place: Path, *command: str) -> list[str]:
+    """Run a command, kill its server after the first of three episodes, and give the lines of its error."""
     with subprocess.Popen(
         [*COMMAND, *command], cwd=place, env=ENVIRONMENT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
@@ -83,17 +83,29 @@ def test_a_server_that_is_killed_ends_the_run_with_one_line_and_the_same_command
                 os.kill(pid, signal.SIGKILL)
         errors = [line for line in process.stderr if not line.startswith("[")]
     assert process.returncode == 3
-    assert all(line.startswith("    ") for line in errors[1:])
-    assert errors[0].startswith("error: the server of policy was killed by SIGKILL; every finished episode is kept")
+    return errors
+
+
+def test_a_server_that_is_killed_ends_the_run_with_one_line(place: Path) -> None:
+    first, *log = kill_the_server(place, *KILLED)
+    assert first.startswith("error: the server of policy was killed by SIGKILL; every finished episode is kept")
+    assert all(line.startswith("    ") for line in log)
+    assert servers_of(place) == []
+    assert len(hash_tree(place / "run" / "transcripts")) == len(read_run(place / "run").episodes) > 0
+
+
+@pytest.mark.slow
+def test_after_a_server_was_killed_the_same_command_goes_on(place: Path) -> None:
+    kill_the_server(place, *KILLED)
     kept = hash_tree(place / "run" / "transcripts")
     assert kept
-    done = sandmle(place, *command)
+    done = sandmle(place, *KILLED)
     assert done.returncode == 0, done.stderr
     after = hash_tree(place / "run" / "transcripts")
     assert len(after) == 3
     assert kept.items() <= after.items()
     make_policy(place / "policy", seed=1)
-    other = sandmle(place, *command)
+    other = sandmle(place, *KILLED)
     assert other.returncode == 2
     assert "models was openai:policy-" in other.stderr
 
