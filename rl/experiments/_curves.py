@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping, Sequence
-from math import isfinite
+from math import isfinite, nan
 from pathlib import Path
 
 from PIL import Image, ImageDraw, ImageFont
@@ -22,10 +22,11 @@ WIDTH, HEIGHT, LEFT, TOP, LINE = (_FINE * size for size in (720, 420, 60, 40, 22
 
 
 def rewards_of(training: Path) -> list[float]:
-    """Mean reward of each update of a training."""
+    """Mean reward of each update of a training; nan where it is not known."""
     path = training / "metrics-grpo.jsonl"
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return [float(json.loads(line)["reward"]) for line in lines]
+    rewards = [json.loads(line)["reward"] for line in lines]
+    return [nan if reward is None else float(reward) for reward in rewards]
 
 
 def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:

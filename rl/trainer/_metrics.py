@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from io import FileIO
+from math import isfinite
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -71,10 +72,11 @@ class MetricsLog:
             self._board.close()
 
     def add(self, metrics: Metrics) -> None:
-        """Write one step; synced when this returns."""
+        """Write one step, what is no number as null; synced when this returns."""
         assert self._lines is not None
+        line = json.dumps({name: value if isfinite(value) else None for name, value in metrics.items()})
         with disk_errors(self._path):
-            self._lines.write(json.dumps(metrics).encode() + b"\n")
+            self._lines.write(line.encode() + b"\n")
             os.fsync(self._lines.fileno())
         if self._board is not None:
             for name, value in metrics.items():
