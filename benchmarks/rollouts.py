@@ -46,8 +46,8 @@ if TYPE_CHECKING:
 GOAL = 0.05
 """Our share of the wall time of an episode that has the machine to itself and whose replies take a second each."""
 
-DEMONSTRATIONS, EPOCHS = 16, 8
-"""Of imitation: episodes a task and passes over them, after which a tiny policy writes scripts like those."""
+DEMONSTRATIONS, EPOCHS, BATCH = 16, 15, 4
+"""Of imitation: episodes a task, passes over them, and episodes a step."""
 
 SLOW = "ours, replies of 1 s"
 """What is ours would be, by arithmetic, with a model that needs a second a reply: about 50 tokens of a large one."""
@@ -81,6 +81,7 @@ class Played:
         code_s = sum(step.wall_s for step in steps)
         return {
             "trajectories a minute": 60 * len(self.episodes) / self.wall_s,
+            "runs a trajectory": len(steps) / len(self.episodes),
             "wall: code": code_s / walls,
             "wall: model": model_s / walls,
             "wall: ours": max(walls - code_s - model_s, 0.0) / walls,
@@ -205,7 +206,7 @@ async def load_or_train(policy: str, tasks: Path) -> PolicyWeights:
         run, out = Path(scratch) / "run", Path(scratch) / "training"
         suite, models = f"synthetic:{tasks}", ["scripted:mix"]
         await aevaluate(suite=suite, models=models, out=run, repeats=DEMONSTRATIONS, protocol="train")
-        sft = config.sft.model_copy(update={"runs": (run,), "epochs": EPOCHS})
+        sft = config.sft.model_copy(update={"runs": (run,), "epochs": EPOCHS, "batch": BATCH})
         return load_policy(await atrain(config.model_copy(update={"sft": sft, "grpo": None}), out))
 
 

@@ -44,7 +44,13 @@ class Silent:
 
 def test_what_is_neither_code_nor_model_is_ours(rollouts):
     shares = rollouts.Played((episode(4.0, 1.0), episode(4.0, 2.0)), wall_s=8.0, cpu_s=1.0).shares(model_s=3.0)
-    assert shares == {"trajectories a minute": 15.0, "wall: code": 0.375, "wall: model": 0.375, "wall: ours": 0.25}
+    assert shares == {
+        "trajectories a minute": 15.0,
+        "runs a trajectory": 1.0,
+        "wall: code": 0.375,
+        "wall: model": 0.375,
+        "wall: ours": 0.25,
+    }
 
 
 async def test_an_engine_s_replies_are_timed_and_counted(rollouts):
