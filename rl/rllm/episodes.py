@@ -17,7 +17,7 @@ from rllm.types import Step
 from rllm.workflows.workflow import TerminationReason
 
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
-from sandmle.rl.rllm.records import rllm_episode
+from sandmle.rl.rllm.records import counts, rllm_episode
 from sandmle.trajectory import Episode, Turn
 
 __all__ = ["as_rllm", "fault_of", "faulty", "stamped"]
@@ -34,7 +34,7 @@ def as_rllm(episode: Episode) -> Any:
     found = TheirEpisode.from_dict(rllm_episode(episode))
     (trajectory,) = found.trajectories
     trajectory.output = episode
-    if episode.masked:
+    if not counts(episode):
         trajectory.steps = []
     for step in trajectory.steps:
         step.model_output = _model_output(step)

@@ -21,7 +21,7 @@ from sandmle.agents.chat.tokens.endpoint import TokenEndpoint
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.rl.rllm.episodes import as_rllm, faulty, stamped
 from sandmle.rl.rllm.playing import Playing
-from sandmle.rl.rllm.records import TERMINATION_REASONS, TRAJECTORY
+from sandmle.rl.rllm.records import TRAJECTORY, termination_reason
 from sandmle.trajectory import Episode
 
 __all__ = ["GradeFlow", "PlayFlow"]
@@ -54,7 +54,7 @@ class PlayFlow:
             await engine.aclose()
         return TheirEpisode(
             task=task.metadata,
-            termination_reason=TerminationReason(TERMINATION_REASONS[played.status]),
+            termination_reason=TerminationReason(termination_reason(played)),
             trajectories=[Trajectory(name=TRAJECTORY, steps=[])],
             artifacts={_PLAYED: played},
         )

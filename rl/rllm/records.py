@@ -9,7 +9,8 @@ What decides about learning there:
   written ``%3A``.
 - Trajectories of a task are grouped by their name; it is the same for all scaffolds, so that a task is one group.
 - Its compact filtering masks by the reason of termination. The reasons here are chosen so that it masks, as our recipes
-  set it, just the episodes that the runner's status masks. What has no reason of its own there is ``env_done``.
+  set it, just the episodes that the runner's status masks, and those that saw answers. What has no reason of its own
+  there is ``env_done``.
 - A masked episode has no reward. rLLM wants a number in every trajectory, so it is 0 there; masked, it is never read.
 """
 
@@ -23,7 +24,7 @@ from sandmle.errors import BadInput
 from sandmle.rl.types import Rollout
 from sandmle.trajectory import Episode, EpisodeStatus, Turn
 
-__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "rllm_episode", "rllm_task_id"]
+__all__ = ["TERMINATION_REASONS", "TRAJECTORY", "counts", "rllm_episode", "rllm_task_id", "termination_reason"]
 
 TERMINATION_REASONS = {
     EpisodeStatus.ANSWERED: "env_done",
@@ -41,6 +42,16 @@ TERMINATION_REASONS = {
 
 TRAJECTORY = "policy"
 """The name of every trajectory."""
+
+
+def counts(episode: Episode) -> bool:
+    """Whether anything is learnt from an episode: it is not masked, and saw no answers."""
+    return not (episode.masked or episode.leaked)
+
+
+def termination_reason(episode: Episode) -> str:
+    """The reason by which rLLM masks."""
+    return "error" if episode.leaked else TERMINATION_REASONS[episode.status]
 
 
 def rllm_task_id(task_id: str) -> str:
@@ -61,12 +72,12 @@ def rllm_episode(episode: Episode, *, tokens: bool = True) -> dict[str, Any]:
     if tokens:
         _need_tokens(episode)
     rollout = Rollout.of_episode(episode)
-    if rollout.reward is None and not episode.masked:
+    if rollout.reward is None and counts(episode):
         raise BadInput(f"episode {episode.id}: no reward, and one missing reward ends rLLM's update")
     return {
         "id": f"{rllm_task_id(episode.task_id)}:{episode.id}",
         "task": {"id": episode.task_id, "hash": episode.task_hash},
-        "termination_reason": TERMINATION_REASONS[episode.status],
+        "termination_reason": termination_reason(episode),
         "is_correct": bool(episode.grade and episode.grade.medal),
         "session_id": None,
         "trajectories": [

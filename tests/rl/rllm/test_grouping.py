@@ -56,6 +56,13 @@ def test_a_batch_with_an_episode_that_counts_goes_on(statuses):
     assert len(grouped(Grouping(), statuses)[1]) == bool(statuses)
 
 
+def test_an_episode_that_saw_answers_is_in_no_group():
+    leaked, counted = as_rllm(played(leaked=True)), as_rllm(played(id="0" * 16))
+    (group,) = Grouping()([leaked, counted], TransformConfig(), None)
+    assert group.trajectories == counted.trajectories
+    assert leaked.termination_reason is TerminationReason.ERROR
+
+
 def test_a_validation_may_come_to_nothing():
     assert grouped(Grouping(validated=frozenset({"rocks-1a2b"})), [LOST])[1] == []
     with pytest.raises(EnvironmentProblem):

@@ -34,6 +34,11 @@ def test_compact_filtering_masks_exactly_what_the_runner_masks():
         assert rllm_episode(played(status))["termination_reason"] == TERMINATION_REASONS[status]
 
 
+def test_an_episode_that_saw_answers_is_masked_and_ends_nothing():
+    record = rllm_episode(played(leaked=True))
+    assert (record["termination_reason"], record["trajectories"][0]["reward"]) == ("error", 0.0)
+
+
 def test_episodes_of_a_task_are_one_group_whatever_their_scaffold():
     one, other = (rllm_episode(played(scaffold=name)) for name in ("react", "aide"))
     assert {record["id"].split(":")[0] for record in (one, other)} == {"rocks-1a2b"}
