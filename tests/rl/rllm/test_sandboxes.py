@@ -23,7 +23,7 @@ def test_local_sandboxes_are_opened_by_default():
 
 
 def test_a_clusters_sandboxes_have_the_gpus_that_the_recipe_says(monkeypatch):
-    pytest.importorskip("ray", reason="needs the extra ray")
+    pytest.importorskip("ray", reason="pip install 'sandmle[ray]'")
     told = {}
     monkeypatch.setattr("sandmle.sandboxes.ray.RayBackend", lambda **given: told.update(given))
     playing(backend="ray", gpus_each=0.5, gpus=32).open_sandboxes()
