@@ -102,6 +102,7 @@ class AgentSession:
         *,
         step_seconds: float | None = None,
         score_calls: int = SCORE_CALLS,
+        seed: str | None = None,
     ) -> None:
         """Bind the tools; ``open`` also makes the sandbox.
 
@@ -111,6 +112,8 @@ class AgentSession:
             protocol: see docs/design.md, section 6b.
             step_seconds: limit of one run of code; None for the task's own.
             score_calls: calls of ``score`` that protocol ``train`` answers.
+            seed: with the number of the run it fixes what code draws from global generators; None leaves that
+                to chance.
 
         Raises:
             BadInput: protocol ``dojo`` on a task without boards, thresholds or calibration.
@@ -124,6 +127,8 @@ class AgentSession:
         self._sandbox = sandbox
         self._canary = canary(task.id)
         self._steps = 0
+        self._seed = seed
+        self._runs = 0
         self._before = hash_tree(task.public)
 
     @classmethod
@@ -135,6 +140,7 @@ class AgentSession:
         *,
         step_seconds: float | None = None,
         score_calls: int = SCORE_CALLS,
+        seed: str | None = None,
     ) -> Self:
         """Make the agent's sandbox and bind the tools to it; arguments as for the class.
 
@@ -145,7 +151,7 @@ class AgentSession:
         sandbox = await backend.create(agent_spec(task))
         try:
             return await asyncio.to_thread(
-                cls, task, sandbox, protocol, step_seconds=step_seconds, score_calls=score_calls
+                cls, task, sandbox, protocol, step_seconds=step_seconds, score_calls=score_calls, seed=seed
             )
         except BaseException:
             await sandbox.aclose()
@@ -177,7 +183,7 @@ class AgentSession:
         """
         self.calls += 1
         await self._sandbox.remove(SUBMISSION)
-        step = await self._sandbox.run(code, timeout=self.step_seconds)
+        step = await self._run(code)
         self.watch(step.head, step.tail)
         if submit:
             attempt = await self._collect()
@@ -206,7 +212,7 @@ class AgentSession:
             InfraError: the sandbox failed.
         """
         self.calls += 1
-        step = await self._sandbox.run(CLEAN, timeout=self.step_seconds)
+        step = await self._run(CLEAN)
         return step.status == "ok"
 
     async def look(self, code: str) -> str:
@@ -215,7 +221,7 @@ class AgentSession:
         Raises:
             InfraError: the sandbox failed.
         """
-        step = await self._sandbox.run(code, timeout=self.step_seconds)
+        step = await self._run(code)
         memory = self.task.manifest.limits.memory_mib
         return observe_step(step, step_seconds=self.step_seconds, memory_mib=memory)
 
@@ -249,6 +255,11 @@ class AgentSession:
     ) -> None:
         """Close the session."""
         await self.aclose()
+
+    async def _run(self, code: str) -> StepResult:
+        self._runs += 1
+        seed = None if self._seed is None else f"{self._seed}/{self._runs}"
+        return await self._sandbox.run(code, timeout=self.step_seconds, seed=seed)
 
     async def _collect(self) -> Attempt | None:
         """Take what the step left: read with the sandbox's rights, grade the bytes, archive if valid."""

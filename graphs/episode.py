@@ -175,7 +175,7 @@ async def live(state: EpisodeState, runtime: Context, carry_out: CarryOut) -> Li
     held = _OWN.get(_place(state))
     if held is None or not _stands_at(held, state.turns):
         await abandon(state)
-        held = await _opened(context)
+        held = await _opened(context, state.session_key)
         _OWN[_place(state)] = held
         try:
             for position, turn in enumerate(state.turns):
@@ -199,13 +199,14 @@ def _stands_at(held: Live, turns: tuple[Turn, ...]) -> bool:
     return tuple(held.recorder) == turns and held.session.calls == calls
 
 
-async def _opened(context: ScaffoldContext) -> Live:
+async def _opened(context: ScaffoldContext, seed: str) -> Live:
+    """A session of our own; with the same seed its actions, carried out again, do the same."""
     task = await asyncio.to_thread(Task.load, Path(context.task))
     policy = await asyncio.to_thread(make_policy, context.model, base_url=context.base_url, task=task)
     budget = Budget(turns=context.turns, step_seconds=task.manifest.limits.step_seconds)
     settings = await asyncio.to_thread(get_settings)
     backend = _own_backend(settings.allow_unisolated or (policy.scripted and not policy.privileged))
-    session = await AgentSession.open(task, backend, context.protocol, step_seconds=budget.step_seconds)
+    session = await AgentSession.open(task, backend, context.protocol, step_seconds=budget.step_seconds, seed=seed)
     return Live(policy.model, session, budget)
 
 

@@ -102,10 +102,21 @@ class Done(NamedTuple):
 class LocalSnapshot(Closing):
     """See ``Snapshot``: a frozen sandbox, or what it takes to come to the same state again."""
 
-    def __init__(self, family: object, done: tuple[Done, ...], frozen: Frozen | None, workspace: bytes) -> None:
-        """Take over ``frozen``, which is wanted, or else keep the steps ``done`` and, of scripts, the ``workspace``."""
+    def __init__(
+        self,
+        family: object,
+        done: tuple[Done, ...],
+        diverge: tuple[int, ...],
+        frozen: Frozen | None,
+        workspace: bytes,
+    ) -> None:
+        """Take over ``frozen``, which is wanted, or else keep the steps ``done`` and, of scripts, the ``workspace``.
+
+        ``diverge`` is what was still to be told to the random generators.
+        """
         self.family = family
         self.done = done
+        self.diverge = diverge
         self.frozen = frozen
         self.workspace = workspace
         self.closed = False

@@ -122,7 +122,7 @@ class Sandbox(Protocol):
         """
         ...
 
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
+    async def run(self, code: str, *, timeout: float, args: Sequence[str] = (), seed: str | None = None) -> StepResult:
         """Run ``code`` in ``/workspace``, as a script with ``sys.argv[1:] == args`` or as a cell where stateful.
 
         On timeout the whole process tree is killed and confirmed gone before this returns. A cell that did not end
@@ -133,6 +133,8 @@ class Sandbox(Protocol):
             code: the script or cell.
             timeout: wall seconds, > 0.
             args: command-line arguments; a cell has none.
+            seed: what the global generators of ``random``, ``numpy`` and ``torch`` start from, and those that numpy
+                makes without a seed; None leaves a script's to chance, and a cell's as the cell before left them.
 
         Raises:
             ValueError: ``timeout`` is not positive, an argument holds a NUL, or a cell is given arguments.

@@ -55,6 +55,7 @@ class LocalSandbox(Closing):
         self._family = object()
         self._done: tuple[Done, ...] = ()
         self._children = 0
+        self._diverge: tuple[int, ...] = ()
         self._turn = asyncio.Lock()
         self._closed = False
 
@@ -63,7 +64,7 @@ class LocalSandbox(Closing):
         """How it came to its state."""
         return self._origin
 
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
+    async def run(self, code: str, *, timeout: float, args: Sequence[str] = (), seed: str | None = None) -> StepResult:
         """Run a script or cell.
 
         Raises:
@@ -76,8 +77,9 @@ class LocalSandbox(Closing):
             raise ValueError("an argument holds a NUL character")
         if args and self._spec.stateful:
             raise ValueError("a cell has no arguments")
-        request: dict[str, Any] = {"op": "run", "timeout": timeout, "args": list(args)}
+        request: dict[str, Any] = {"op": "run", "timeout": timeout, "args": list(args), "seed": seed}
         async with self._turn, self._slots.take(self._spec.limits.cpus) as request["cores"]:
+            request["diverge"], self._diverge = self._diverge, ()
             answer, _ = await self._change(request, code.encode("utf-8", "surrogatepass"), timeout + _GRACE_S)
         return StepResult(**{name: value for name, value in answer.items() if name != "id"}, tier=self._tier)
 
@@ -147,7 +149,7 @@ class LocalSandbox(Closing):
         async with self._turn:
             frozen = await self._freeze()
             workspace = b"" if frozen else await self._copy()
-            snapshot = LocalSnapshot(self._family, self._done, frozen, workspace)
+            snapshot = LocalSnapshot(self._family, self._done, self._diverge, frozen, workspace)
             self._body.start()
         return snapshot
 
@@ -165,11 +167,11 @@ class LocalSandbox(Closing):
                 raise ValueError("the snapshot is closed")
             self._refuse_if_closed()
             if snapshot.frozen is not None:
-                self._done = snapshot.done
+                self._done, self._diverge = snapshot.done, snapshot.diverge
                 await self._become(Body.go_on(snapshot.frozen))
                 return
             body = await self._replay(snapshot.done, snapshot.workspace)
-            self._done, self._origin = snapshot.done, "replayed"
+            self._done, self._diverge, self._origin = snapshot.done, snapshot.diverge, "replayed"
             await self._become(body)
 
     async def aclose(self) -> None:
@@ -225,7 +227,9 @@ class LocalSandbox(Closing):
                 return self._relative(Body(await frozen.branch(self._children), frozen.hold()), "forked")
             except Unforkable as error:
                 self._warn(str(error))
-        return self._relative(await self._replay(self._done, workspace), "replayed")
+        child = self._relative(await self._replay(self._done, workspace), "replayed")
+        child._diverge = (*self._diverge, self._children)
+        return child
 
     async def _reach(self) -> Channel:
         """The way to the init; of a state that turns out not to go on, it is a replay's."""
@@ -260,6 +264,7 @@ class LocalSandbox(Closing):
     def _relative(self, body: Body, origin: Origin) -> LocalSandbox:
         child = LocalSandbox(body, self._make, self._tier, self._spec, self._slots, self._fork)
         child._origin, child._family, child._done = origin, self._family, self._done
+        child._diverge = self._diverge
         return child
 
     async def _change(self, request: dict[str, Any], data: bytes, limit: float) -> tuple[dict[str, Any], bytes]:

@@ -93,7 +93,9 @@ async def _play(plan: EpisodePlan, policy: Policy, backend: SandboxBackend) -> _
     recorder: list[Turn] = []
     session: AgentSession | None = None
     try:
-        session = await AgentSession.open(plan.task, backend, plan.protocol, step_seconds=plan.budget.step_seconds)
+        session = await AgentSession.open(
+            plan.task, backend, plan.protocol, step_seconds=plan.budget.step_seconds, seed=plan.id
+        )
         async with session:
             outcome = await plan.scaffold.rollout(_fresh(policy.model), session, plan.budget, recorder=recorder)
     except InfraError as error:

@@ -112,7 +112,7 @@ async def _score(
     async def one(name: str) -> ConstantScore:
         assert task.manifest.submission is not None
         kind = next(each for each in KINDS if each == task.manifest.submission.kind)
-        session = await AgentSession.open(task, backend, protocol)
+        session = await AgentSession.open(task, backend, protocol, seed=name)
         async with session:
             result = await session.python(compose(parse_recipe(name), kind, right_writer(kind)))
         grade = session.submissions.grade()

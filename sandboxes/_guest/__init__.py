@@ -4,10 +4,10 @@
               └─ init         one a sandbox, pid 1 of its namespaces; serves the host, forks the steps
                    └─ step    runs one script in the libraries it has inherited
 
-Of these modules only ``warm`` may import a third-party package, and none imports sandmle: they are found by their
-folder, by whichever interpreter the image names. All but ``warm`` and ``script`` act with rights that code must not
-have, so they keep to plain system calls. That rules out pathlib (ruff's PTH), and makes the imports relative, which
-ruff mistakes for bare ones (TID251).
+Of these modules only ``warm`` and ``streams`` may import a third-party package, and none imports sandmle: they are
+found by their folder, by whichever interpreter the image names. All but ``warm`` and ``script`` act with rights that
+code must not have, so they keep to plain system calls. That rules out pathlib (ruff's PTH), and makes the imports
+relative, which ruff mistakes for bare ones (TID251).
 
     wire      frames between host and init
     forks     forks something for every channel the host hands over
@@ -35,7 +35,7 @@ ruff mistakes for bare ones (TID251).
     processes the processes of a sandbox
     script    makes a forked process look as if Python had just started with the script
     notebook  the interpreter that holds the variables of a stateful sandbox
-    streams   the random generators of its forks
+    streams   where its random numbers come from
     output    keeps the head and the tail of what a step prints
     files     reads and writes workspace files without following links
     removal   removes whatever code has left

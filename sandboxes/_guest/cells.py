@@ -64,7 +64,7 @@ class CellRunner:
         assert self.state is not None
         watch = Watch(self._config, self._control, started + request["timeout"])
         cell = _Cell(self.state, self.count)
-        cell.begin(code, watch.writer)
+        cell.begin(code, watch.writer, {name: request[name] for name in ("seed", "diverge")})
         try:
             watch.wait({**cell.listeners(), self._wake: lambda: cell.reap(self._wake)}, cell.has_ended)
         finally:
@@ -138,7 +138,7 @@ class _Cell:
         self._died: int | None = None
         self._lost = False
 
-    def begin(self, code: bytes, writer: int) -> None:
+    def begin(self, code: bytes, writer: int, draws: dict[str, Any]) -> None:
         """Have the cell run: in a child of the process that holds the state, or in that process itself."""
         source = os.memfd_create("cell")
         with open(source, "wb", closefd=False) as stream:
@@ -150,7 +150,7 @@ class _Cell:
             self._after = State(0, ours)
             descriptors.append(theirs.fileno())
         try:
-            self._before.tell({"op": "run", "number": self._number}, descriptors)
+            self._before.tell({"op": "run", "number": self._number, **draws}, descriptors)
         except OSError:
             self._lost = True
         finally:

@@ -7,7 +7,7 @@ still stands. A branch of the sandbox is made in the same way, by a child that f
 
 The init speaks to each of these processes over a socket of its own, in JSON, one datagram a message::
 
-    run      with code, output, and, unless it is to run in place, the far end of the child's socket
+    run      with where random numbers come from, code, output, and, unless in place, the far end of the child's socket
     branch   with the namespaces of the branch and the far end of the child's socket
     ended    from the process that ran a cell: process id, exit code, CPU seconds, peak KiB
     died     from its parent, if it could not say that: number of the cell, wait status, CPU seconds, peak KiB
@@ -34,7 +34,7 @@ from typing import NamedTuple
 
 from . import group, linux, warm
 from .script import Program, report
-from .streams import diverge
+from .streams import begin, diverge
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -99,6 +99,10 @@ class Notebook(Program):
                 with open(code, "rb") as stream:  # noqa: PTH123
                     source = stream.read()
                 _show_at(output)
+                for index in message["diverge"]:
+                    diverge(index)
+                if message["seed"] is not None:
+                    begin(message["seed"])
                 yield message["number"], source
                 continue
             for descriptor in descriptors:

@@ -22,6 +22,7 @@ import types
 from abc import ABC, abstractmethod
 
 from . import alone, warm
+from .streams import begin, begin_anew
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,12 +69,12 @@ class Program(ABC):
         end: what the part that was run last ended with, if with an exception.
     """
 
-    def __init__(self, config: dict[str, Any], path: str, args: list[str]) -> None:
+    def __init__(self, config: dict[str, Any], path: str, args: list[str], seed: str | None = None) -> None:
         """Make this process, already confined and in its working folder, that of a Python just started."""
         self.end: BaseException | None = None
         _take_environment(config["env"])
         _take_signals()
-        _reseed()
+        begin_anew() if seed is None else begin(seed)
         if config["tier"] == "C":
             alone.stand_in()
         if config["limits"]["cpus"] > 1:
@@ -96,9 +97,9 @@ class Program(ABC):
 class Script(Program):
     """One script."""
 
-    def __init__(self, config: dict[str, Any], args: list[str], source: bytes) -> None:
+    def __init__(self, config: dict[str, Any], args: list[str], source: bytes, seed: str | None) -> None:
         """Make this process that of a Python just started with the script."""
-        super().__init__(config, config["script"], args)
+        super().__init__(config, config["script"], args, seed)
         self._path: str = config["script"]
         self._source = source
         self._loaded = len(sys.modules)
@@ -166,14 +167,6 @@ def _take_signals() -> None:
     signal.signal(signal.SIGPIPE, signal.SIG_IGN)
     if hasattr(signal, "SIGXFSZ"):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-
-
-def _reseed() -> None:
-    """Seed the global generators of numpy and torch anew; the module ``random`` does so itself at every fork."""
-    if "numpy" in sys.modules:
-        sys.modules["numpy"].random.seed()
-    if "torch" in sys.modules:
-        sys.modules["torch"].default_generator.seed()
 
 
 def _fresh_main(path: str) -> dict[str, Any]:

@@ -59,7 +59,7 @@ class StepRunner:
         seconds = math.ceil(request["timeout"]) * (os.cpu_count() or 1) + 10
         main, problem = start(
             self._config,
-            lambda: Script(self._config, request["args"], code),
+            lambda: Script(self._config, request["args"], code, request["seed"]),
             output=watch.writer,
             cpu_seconds=seconds,
         )

@@ -6,7 +6,8 @@
 A check makes its sandboxes itself, lets real code run in them and raises ``CheckFailure`` with one line where a promise
 is broken. One that the backend's own capabilities rule out is skipped, with the reason. Nothing here needs pytest.
 
-Groups, one file each: ``running``, ``files``, ``output``, ``isolation``, ``state`` (cells), ``forks``, ``limits``.
+Groups, one file each: ``running``, ``files``, ``output``, ``isolation``, ``limits``, ``state`` (cells), ``forks``,
+``seeds``.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from collections.abc import Callable, Iterable
 
 from sandmle.errors import SandmleError
 from sandmle.sandboxes._protocol import Capabilities, SandboxBackend
-from sandmle.sandboxes.contract import files, forks, isolation, limits, output, running, state
+from sandmle.sandboxes.contract import files, forks, isolation, limits, output, running, seeds, state
 from sandmle.sandboxes.contract._check import Check, CheckFailure, CheckResult, registered
 
 __all__ = ["CHECKS", "GROUPS", "Check", "CheckFailure", "CheckResult", "run_check", "run_contract"]
@@ -25,7 +26,7 @@ __all__ = ["CHECKS", "GROUPS", "Check", "CheckFailure", "CheckResult", "run_chec
 _CHECK_S = 600.0
 
 GROUPS = tuple(
-    module.__name__.rpartition(".")[2] for module in (running, files, output, isolation, limits, state, forks)
+    module.__name__.rpartition(".")[2] for module in (running, files, output, isolation, limits, state, forks, seeds)
 )
 """Names of the groups, in the order in which they are run."""
 

@@ -43,7 +43,7 @@ class E2BSandbox(Closing):
         """How it came to its state; E2B replays nothing."""
         return self._origin
 
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
+    async def run(self, code: str, *, timeout: float, args: Sequence[str] = (), seed: str | None = None) -> StepResult:
         """Run a script or cell.
 
         Raises:
@@ -58,7 +58,7 @@ class E2BSandbox(Closing):
             raise ValueError("a cell has no arguments")
         async with self._turn, self._slots:
             self._cells += 1
-            request = {"code": code, "args": list(args), "timeout": timeout, "cell": self._cells}
+            request = {"code": code, "args": list(args), "timeout": timeout, "cell": self._cells, "seed": seed}
             answer = await self._call("run", {**request, "diverge": self._diverge}, timeout + _GRACE_S)
             self._diverge = ()
         return StepResult(**answer, tier="vm")

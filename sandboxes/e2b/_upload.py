@@ -47,7 +47,7 @@ def packed_program() -> bytes:
     """The modules of ``_guest``, ours and the local sandboxes', as a compressed tar."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w:gz") as tar:
-        for folder, name in ((_HERE.parent / "_guest", "sandboxes/_guest"), (_HERE / "_guest", "sandboxes/e2b/_guest")):
-            for module in sorted(folder.glob("*.py")):
-                tar.add(module, f"{name}/{module.name}", filter=owned_by_root)
+        for name in ("_guest", "e2b/_guest", "e2b/_guest/seeding"):
+            for module in sorted((_HERE.parent / name).glob("*.py")):
+                tar.add(module, f"sandboxes/{name}/{module.name}", filter=owned_by_root)
     return buffer.getvalue()

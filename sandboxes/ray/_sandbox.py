@@ -97,14 +97,14 @@ class RaySandbox(Closing):
         """How it came to its state."""
         return self._origin
 
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
+    async def run(self, code: str, *, timeout: float, args: Sequence[str] = (), seed: str | None = None) -> StepResult:
         """Run a script or cell.
 
         Raises:
             ValueError: ``timeout`` is not positive, an argument holds a NUL, or a cell is given arguments.
             InfraError: the sandbox or its machine failed.
         """
-        result: StepResult = await self._use("run", code, timeout=timeout, args=tuple(args))
+        result: StepResult = await self._use("run", code, timeout=timeout, args=tuple(args), seed=seed)
         return result
 
     async def read(self, path: str, *, max_bytes: int) -> bytes:

@@ -17,6 +17,7 @@ package, and ours by relative names alone (ruff's TID). Like those they keep to 
     people    code's user: becoming it, killing all its processes
     watching  follows a step to its end: output, deadline, cancelling
     scripts   a step that is a script
+    seeding   what starts its random generators from a seed
     cells     a step that is a cell, from the outside
     kernel    the cells from the inside; runs alone
 """

@@ -40,7 +40,8 @@ def run_cell(config: dict[str, Any], request: dict[str, Any], cancelled: int) ->
 
     Args:
         config: what ``setup`` was given.
-        request: see above; ``cell`` is the cell's number, ``diverge`` what tells this fork's random streams apart.
+        request: see above; ``cell`` is the cell's number, ``diverge`` what tells this fork's random streams
+            apart, ``seed`` what they start from, if not None.
         cancelled: a descriptor that is readable once the cell is to be ended.
 
     Returns:
@@ -127,7 +128,7 @@ def _hand_over(request: dict[str, Any]) -> bool:
     signal.alarm(_PATIENCE_S)
     try:
         with open(f"{CELLS}/request", "wb") as stream:  # noqa: PTH123
-            stream.write(json.dumps({name: request[name] for name in ("code", "cell", "diverge")}).encode())
+            stream.write(json.dumps({name: request[name] for name in ("code", "cell", "diverge", "seed")}).encode())
     except (TimeoutError, BrokenPipeError):
         return False
     finally:

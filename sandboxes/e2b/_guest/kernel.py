@@ -22,7 +22,7 @@ import sys
 import traceback
 import types
 
-from ..._guest.streams import diverge
+from ..._guest.streams import begin, diverge
 from ..._guest.warm import pause_openmp
 
 TYPE_CHECKING = False
@@ -50,6 +50,8 @@ def serve(folder: str, environment: dict[str, str]) -> None:
 def _take(folder: str, request: dict[str, Any], names: dict[str, Any]) -> None:
     for index in request["diverge"]:
         diverge(index)
+    if request["seed"] is not None:
+        begin(request["seed"])
     output = os.open(f"{folder}/output", os.O_WRONLY)
     end = os.open(f"{folder}/end", os.O_WRONLY)
     pause_openmp()

@@ -10,7 +10,8 @@ import resource
 import sys
 
 from ..._guest import linux
-from . import SCRIPT, people
+from . import PROGRAM, SCRIPT, people
+from .seeding.sitecustomize import SEED
 from .watching import Watch, verdict
 
 TYPE_CHECKING = False
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 __all__ = ["kills_for_memory", "run_script"]
+
+_SEEDING = f"{PROGRAM}/sandboxes/e2b/_guest/seeding"
 
 
 def run_script(config: dict[str, Any], request: dict[str, Any], cancelled: int) -> dict[str, Any]:
@@ -61,6 +64,14 @@ def kills_for_memory() -> int:
     return 0
 
 
+def _environment(env: dict[str, str], seed: str | None) -> dict[str, str]:
+    """What a script's Python is started with; ``seeding`` takes its part of it away again."""
+    if seed is None:
+        return env
+    paths = [_SEEDING, *filter(None, [env.get("PYTHONPATH")])]
+    return {**env, "PYTHONPATH": os.pathsep.join(paths), SEED: seed}
+
+
 def _start(config: dict[str, Any], request: dict[str, Any], writer: int) -> int:
     command = [sys.executable, "-P", SCRIPT, *request["args"]]
     pid = os.fork()
@@ -74,7 +85,7 @@ def _start(config: dict[str, Any], request: dict[str, Any], writer: int) -> int:
             people.become()
             linux.die_with_parent()
             os.chdir(config["workspace"])
-            os.execve(command[0], command, config["env"])
+            os.execve(command[0], command, _environment(config["env"], request["seed"]))
         except BaseException as error:  # noqa: BLE001 - the last words of a child that must not return
             os.write(2, f"the step could not be started: {type(error).__name__}: {error}\n".encode())
         finally:

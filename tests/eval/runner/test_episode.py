@@ -238,3 +238,20 @@ async def test_cancelling_kills_the_running_code_and_closes_the_sandbox(play):
         await asyncio.wait_for(job, 10)
     with pytest.raises(InfraError):
         await scaffold.sessions[0].python("print(1)")
+
+
+async def test_the_same_episode_draws_the_same_numbers_and_another_others(task, backend):
+    draws = "random.random(), np.random.random(), np.random.default_rng().random()"
+    draw = f"import random\nimport numpy as np\nprint({draws})"
+
+    async def draw_twice(planted, model, session, budget, recorder):
+        drawn.append([(await session.python(draw)).step.output for _ in range(2)])
+        return Outcome(EpisodeStatus.ANSWERED)
+
+    drawn = []
+    for mark in "001":
+        plan = EpisodePlan(mark * 16, task, Planted(draw_twice), 0, "clean", get_preset("paper"), Budget.for_task(task))
+        await run_episode(plan, make_policy("scripted:dummy", task=task), backend)
+    first, again, other = drawn
+    assert first == again
+    assert len({*first, *other}) == 4

@@ -30,7 +30,7 @@ class Idle:
     async def create(self, spec: SandboxSpec) -> Sandbox:
         return self
 
-    async def run(self, code: str, *, timeout: float, args: Sequence[str] = ()) -> StepResult:
+    async def run(self, code: str, *, timeout: float, args: Sequence[str] = (), seed: str | None = None) -> StepResult:
         await asyncio.sleep(0)
         return StepResult(status="ok", exit_code=0, tier=self.capabilities.tier)
 

@@ -1,0 +1,1 @@
+"""What the Python of a seeded script finds first on its path: see ``sitecustomize``."""
