@@ -38,7 +38,7 @@ from sandmle.rl.engine.local import LocalEngine
 from sandmle.rl.groups import GroupSettings
 from sandmle.rl.rollouts import Player, RolloutSettings
 from sandmle.rl.tokenizers import train_tokenizer
-from sandmle.rl.trainer import GrpoSettings, OptimizerSettings, SftSettings
+from sandmle.rl.trainer import GrpoSettings, OptimizerSettings, SftOptimizerSettings, SftSettings
 from sandmle.rl.trainer._imitate import imitate, policy_texts, read_episodes, rows_of
 from sandmle.rl.trainer._learner import Learner, Metrics, token_logprobs
 from sandmle.rl.trainer._reinforce import Reinforcement
@@ -165,7 +165,8 @@ class Run:
 
     async def imitate(self, policy: PolicyWeights, rows: Sequence[Row], player: Player) -> None:
         """A few epochs at a time, until rewards vary within groups."""
-        optimizer = OptimizerSettings(learning_rate=self.plan.rate, warmup=0.1, micro_batch_tokens=16_384)
+        rate = self.plan.rate
+        optimizer = SftOptimizerSettings(learning_rate=rate, warmup=0.1, decay=False, micro_batch_tokens=16_384)
         learner = Learner(policy, optimizer)
         settings = SftSettings(epochs=self.plan.epochs, optimizer=optimizer)
         started, rounds, enough = time.monotonic(), 0, False

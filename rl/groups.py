@@ -27,10 +27,12 @@ from sandmle.rl.algorithms import Estimator
 from sandmle.rl.types import Group, Rollout
 
 __all__ = [
+    "BASELINE",
     "NEGLIGIBLE",
     "GroupSettings",
     "GroupTally",
     "Verdict",
+    "drop_stale",
     "gather_groups",
     "judge_group",
     "permuted",
@@ -40,8 +42,8 @@ __all__ = [
 NEGLIGIBLE = 1e-6
 """A group whose advantages are no larger is flat: what is left is rounding."""
 
-_BASELINE = 2
-"""Rollouts that a baseline takes."""
+BASELINE = 2
+"""Rollouts that a baseline takes at least."""
 
 
 class GroupSettings(Record):
@@ -124,9 +126,9 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
         settings: what is dropped.
         version: the trainer's weight version.
     """
-    fresh = _drop_stale(group, version - settings.max_staleness)
+    fresh = drop_stale(group, version - settings.max_staleness)
     counted = fresh.counted
-    single = len(counted) < _BASELINE
+    single = len(counted) < BASELINE
     equal = not single and _is_flat(counted, estimator)
     kept = bool(counted) and (settings.flat == "keep" or not (single or equal))
     tally = GroupTally(
@@ -150,7 +152,7 @@ def judge_group(group: Group, estimator: Estimator, settings: GroupSettings, ver
     return Verdict(fresh if kept else None, tally)
 
 
-def _drop_stale(group: Group, oldest: int) -> Group:
+def drop_stale(group: Group, oldest: int) -> Group:
     """The group without rows of weights before ``oldest``, and without rollouts that lose all rows by it."""
     left = []
     for rollout in group.rollouts:
@@ -243,7 +245,7 @@ async def _wait_for_enough(
     started, pending = loop.time(), set(tasks)
     while pending:
         passed = loop.time() - started
-        needed = len(tasks) if deadline_s is None or passed < deadline_s else _BASELINE
+        needed = len(tasks) if deadline_s is None or passed < deadline_s else BASELINE
         if give_up_s is not None and passed >= give_up_s:
             needed = 0
         if sum(task.done() and task.result().counted for task in tasks) >= needed:

@@ -104,6 +104,17 @@ class Player:
 
     async def episode(self, task: Task, index: int, repeat: int) -> EpisodeResult:
         """One episode; its draws depend on the seeds, the index and the repeat alone."""
+        chat = TokenChat(
+            engine=self.engine,
+            renderer=self.renderer,
+            sampling=self.settings.sampling,
+            key=f"{index:09d}/{repeat:04d}",
+        )
+        with self.engine.player():
+            return await run_episode(self.plan(task, index, repeat), Policy(self.name, chat), self.backend)
+
+    def plan(self, task: Task, index: int, repeat: int) -> EpisodePlan:
+        """An episode before it is played."""
         settings = self.settings
         scaffold = get_scaffold(settings.scaffolds[index % len(settings.scaffolds)])
         budget = Budget.for_task(task)
@@ -116,7 +127,7 @@ class Player:
         )
         number = index * settings.group + repeat
         identity = sha256_json([settings.model_dump(mode="json"), self.seed])
-        plan = EpisodePlan(
+        return EpisodePlan(
             id=episode_id(task.manifest.content_hash, scaffold.name, self.name, identity, number),
             task=task,
             scaffold=scaffold,
@@ -125,11 +136,6 @@ class Player:
             weights=get_preset(settings.reward),
             budget=budget,
         )
-        chat = TokenChat(
-            engine=self.engine, renderer=self.renderer, sampling=settings.sampling, key=f"{index:09d}/{repeat:04d}"
-        )
-        with self.engine.player():
-            return await run_episode(plan, Policy(self.name, chat), self.backend)
 
 
 def task_order(n_tasks: int, index: int, seed: int) -> int:

@@ -22,13 +22,16 @@ from rllm.data.utils import interleave_tasks
 from rllm.engine.rollout import RolloutEngine
 from rllm.trainer.backend_protocol import BackendProtocol
 
+from sandmle.rl.algorithms import Estimator
 from sandmle.rl.checkpoints import PolicyWeights, TrainerState
-from sandmle.rl.groups import gather_groups
+from sandmle.rl.groups import drop_stale, gather_groups
+from sandmle.rl.rllm.grouping import give_advantages
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rows import sampled_rows
 from sandmle.rl.trainer import GrpoSettings
 from sandmle.rl.trainer.updates import Learner, Metrics, checkpoint, scaled_rate, write_rows
 from sandmle.rl.types import Example, Group, Rollout, Row
+from sandmle.trajectory import EpisodeStatus
 
 __all__ = ["EmbeddedBackend", "Learning", "examples_of"]
 
@@ -41,6 +44,7 @@ class Learning:
         state: updates made so far; the next one is the one after.
         on_update: called with the metrics of each update, when it is on disk.
         on_batch: called with rLLM's own state of each update.
+        estimator: of the advantages; None leaves them to rLLM.
         on_epoch: called with the number of each pass over the tasks, before it begins or goes on.
     """
 
@@ -52,6 +56,7 @@ class Learning:
     state: TrainerState = field(default_factory=TrainerState)
     on_update: Callable[[Metrics], None] = lambda _: None
     on_batch: Callable[[Any], None] = lambda _: None
+    estimator: Estimator | None = None
     on_epoch: Callable[[int], None] = lambda _: None
 
 
@@ -124,9 +129,13 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         return await agent_workflow_engine.execute_tasks(tasks, ids, is_validation=is_validation)
 
     def transform_to_backend_batch(self, trainer_state: Any, **_: Any) -> list[Group]:
-        """Our groups of the episodes that rLLM kept."""
-        kept = [each.output for group in trainer_state.trajectory_groups for each in group.trajectories]
-        return list(gather_groups(Rollout.of_episode(each, *sampled_rows(each)) for each in kept))
+        """Our groups of the episodes that rLLM kept, without rows that are too old to learn from."""
+        learning = self._learning
+        if learning.estimator is not None and learning.settings.groups.max_staleness:
+            for group in trainer_state.trajectory_groups:
+                give_advantages(group, learning.estimator)
+        oldest = learning.state.updates - learning.settings.groups.max_staleness
+        return [drop_stale(_group_of(group), oldest) for group in trainer_state.trajectory_groups]
 
     async def process_backend_batch(self, trainer_state: Any, **_: Any) -> None:
         """Nothing: the sampler's log-probabilities are in the rows."""
@@ -166,9 +175,13 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         """Go on after the updates that were made before."""
         trainer_state.global_step = trainer_state.weight_version = self._learning.state.updates
         if trainer_state.train_dataloader is not None:
-            groups, batch = self._learning.state.groups, self._learning.settings.batch
+            groups, batch = self._learning.state.groups, self.config.rllm.data.train_batch_size
             epoch, done = divmod(groups // batch, len(trainer_state.train_dataloader))
             trainer_state.train_dataloader.load_state_dict({"epoch": epoch, "cursor": done * batch})
+
+    async def on_policy_updated(self, trainer_state: Any) -> None:
+        """Name the weights by our count of updates; rLLM's own begins anew when a training is resumed."""
+        trainer_state.weight_version = self._learning.state.updates + 1
 
     async def on_epoch_start(self, trainer_state: Any) -> None:
         """Tell which pass over the tasks it is."""
@@ -183,6 +196,12 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
         checkpoint(learning.policy, learning.learner, learning.state, learning.settings, learning.out)
         learning.on_batch(trainer_state)
+
+
+def _group_of(group: Any) -> Group:
+    kept = [each.output for each in group.trajectories]
+    (found,) = gather_groups(Rollout.of_episode(each, *sampled_rows(each)) for each in kept)
+    return found
 
 
 def examples_of(groups: list[Group], trajectory_groups: Any) -> list[Example]:
@@ -207,15 +226,17 @@ def _spread(row: Row, advantages: list[Any]) -> np.ndarray:
 
 def _tallied(trainer_state: Any) -> Metrics:
     groups, episodes = trainer_state.backend_batch or [], trainer_state.episodes or []
-    rewards = [rollout.reward or 0.0 for group in groups for rollout in group.rollouts]
     played = [trajectory.output for episode in episodes for trajectory in episode.trajectories]
     rollouts = [Rollout.of_episode(each) for each in played]
+    rewards = [rollout.reward or 0.0 for rollout in rollouts if rollout.counted]
+    cut = sum(each.status is EpisodeStatus.CANCELLED for each in played)
     return {
         "reward": float(np.mean(rewards)) if rewards else float("nan"),
         "groups": len({episode.task_id for episode in episodes}),
         "groups_kept": len(groups),
         "rollouts": len(rewards),
-        "rollouts_masked": len(episodes) - len(rewards),
+        "rollouts_masked": len(episodes) - len(rewards) - cut,
+        "rollouts_cut": cut,
         "sampled": sum(len(turn.tokens.completion_ids) for each in played for turn in each.turns if turn.tokens),
         "sandbox_runs": sum(rollout.runs for rollout in rollouts),
         "sandbox_s": sum(rollout.sandbox_s for rollout in rollouts),

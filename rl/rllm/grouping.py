@@ -26,9 +26,10 @@ from sandmle.errors import EnvironmentProblem
 from sandmle.rl.algorithms import Estimator
 from sandmle.rl.rllm.episodes import fault_of
 from sandmle.rl.rllm.records import TERMINATION_REASONS
+from sandmle.rl.rllm.trouble import nothing_came_through
 from sandmle.trajectory import MASKED_STATUSES
 
-__all__ = ["Grouping"]
+__all__ = ["Grouping", "give_advantages"]
 
 _MASKED = {TERMINATION_REASONS[status] for status in MASKED_STATUSES}
 
@@ -58,7 +59,7 @@ class Grouping:
         groups = _default_traj_grouping_hook(episodes, transform, filtering)
         if self.estimator is not None:
             for group in groups:
-                _give_advantages(group, self.estimator)
+                give_advantages(group, self.estimator)
         return groups
 
 
@@ -66,14 +67,11 @@ def _refuse_all_masked(episodes: Sequence[Any]) -> None:
     if not episodes or any(episode.termination_reason.value not in _MASKED for episode in episodes):
         return
     told = Counter(episode.info.get("status") or episode.termination_reason.value for episode in episodes)
-    reasons = ", ".join(f"{reason} {count}" for reason, count in told.most_common())
-    raise EnvironmentProblem(
-        f"every rollout of an update failed for a reason of infrastructure ({reasons}; `sandmle -v` tells more); mend"
-        " it and run the same command again"
-    )
+    raise nothing_came_through(told)
 
 
-def _give_advantages(group: Any, estimator: Estimator) -> None:
+def give_advantages(group: Any, estimator: Estimator) -> None:
+    """Put our advantages into the steps of a group of rLLM's."""
     earned = [np.array([step.reward for step in each.steps]) for each in group.trajectories]
     for trajectory, of_steps in zip(group.trajectories, estimator.advantages(earned), strict=True):
         for step, advantage in zip(trajectory.steps, of_steps.tolist(), strict=True):

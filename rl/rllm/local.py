@@ -2,9 +2,9 @@
 
     path = await atrain(settings, out, reinforce=Unified(), trainer="rllm")
 
-Imitation, folders and resuming are those of ``sandmle.rl.trainer``; the loop of updates is rLLM's. So groups that have
-nothing to teach are kept (``groups`` of the settings says nothing here), and batches are taken from the tasks in
-rLLM's order.
+Imitation, folders and resuming are those of ``sandmle.rl.trainer``; the loop of updates is rLLM's, and batches are
+taken from the tasks in its order. With ``groups.max_staleness`` above 0 that is its asynchronous loop. In the other one
+groups that have nothing to teach are kept, whatever ``groups`` says.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from sandmle.rl.rllm.grouping import Grouping
 from sandmle.rl.rllm.playing import Playing
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rllm.tasks import task_rows
+from sandmle.rl.rllm.trouble import Trouble
 from sandmle.rl.rllm.unheeded import refuse_unheeded
 from sandmle.rl.rllm.workflow import PlayWorkflow
 from sandmle.rl.trainer import GrpoSettings, TrainSettings
@@ -43,6 +44,9 @@ __all__ = ["Advantages", "Unified", "Way", "unified_config"]
 
 Advantages = Literal["ours", "rllm"]
 Way = Literal["flow", "workflow"]
+
+_NO_END = 1_000_000
+"""Passes over the tasks: groups that are dropped are replaced until all updates are made."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,7 @@ class Unified:
         policy, learner, state = going_on(policy, settings, grpo, out)
         if state.updates >= grpo.updates:
             return policy
+        streams = grpo.groups.max_staleness > 0
         engine = LocalEngine(policy.model, seed=settings.seed, max_batch=grpo.max_batch)
         engine.weight_version = state.updates
         with MetricsLog(out, "grpo", "update", keep=state.updates) as log:
@@ -99,17 +104,24 @@ class Unified:
                 sandboxes=backend,
                 renderer=policy.renderer,
                 on_episode=keeper(out, grpo),
+                first=ceil(state.groups / len(tasks)),
             )
 
             def begin(epoch: int) -> None:
-                playing.epoch = epoch
+                playing.epoch = None if streams else epoch
 
             serving = Serving(policy, engine)
-            learning = Learning(policy, learner, serving, grpo, out, state, tell, self.on_batch, begin)
+            ours = grpo.make_estimator() if self.advantages == "ours" else None
+            learning = Learning(policy, learner, serving, grpo, out, state, tell, self.on_batch, ours, begin)
             trainer = self._trainer(learning, playing, settings.seed, tasks)
             try:
-                await trainer.fit_async()
+                if streams:
+                    playing.trouble = Trouble(grpo.batch * grpo.rollouts.group)
+                    await playing.trouble.unless(trainer.fit_async())
+                else:
+                    await trainer.fit_async()
             finally:
+                await playing.aclose()
                 trainer.shutdown()
         return policy
 
@@ -118,13 +130,12 @@ class Unified:
             "flow": {"agent_flow": PlayFlow(playing), "evaluator": GradeFlow()},
             "workflow": {"workflow_class": PlayWorkflow, "workflow_args": {"playing": playing}},
         }
-        ours = self.advantages == "ours"
         return UnifiedTrainer(
             backend_cls=EmbeddedBackend,
-            config=unified_config(learning.settings, seed, len(tasks), precomputed=ours),
+            config=unified_config(learning.settings, seed, len(tasks), precomputed=learning.estimator is not None),
             train_dataset=Dataset(task_rows(tasks), name="sandmle", split="train"),
             backend_args={"learning": learning},
-            traj_grouping_hook=Grouping(learning.settings.make_estimator() if ours else None),
+            traj_grouping_hook=Grouping(learning.estimator),
             **ways[self.way],
         )
 
@@ -151,6 +162,7 @@ def unified_config(grpo: GrpoSettings, seed: int, tasks: int, *, precomputed: bo
         "rllm.trainer.project_name": "sandmle",
         "rllm.gateway.port": _free_port(),
         **PLAYED_BY_US,
+        **_streaming(grpo),
     }
     for key, value in said.items():
         OmegaConf.update(config, key, value)
@@ -158,6 +170,31 @@ def unified_config(grpo: GrpoSettings, seed: int, tasks: int, *, precomputed: bo
         table, _, name = key.rpartition(".")
         del OmegaConf.select(config, table)[name]
     return config
+
+
+def _streaming(grpo: GrpoSettings) -> dict[str, Any]:
+    """The asynchronous mode of rLLM, in which groups run ahead and each rollout is handed over as it ends.
+
+    Weights change while rollouts go on, so none that is stuck holds up an update. rLLM's loop stops when the number of
+    the next update is that of the last. Advantages of ours take the place of rLLM's in our backend: there it calls no
+    hook.
+    """
+    staleness = grpo.groups.max_staleness
+    if not staleness:
+        return {}
+    return {
+        "rllm.data.train_batch_size": 1,
+        "rllm.async_training.enable": True,
+        "rllm.async_training.mini_batch_size": grpo.batch,
+        "rllm.async_training.fwd_bwd_group_size": grpo.batch,
+        "rllm.async_training.staleness_threshold": staleness,
+        "rllm.async_training.partial_rollout": True,
+        "rllm.rejection_sample.filter_uniform_groups": grpo.groups.flat == "drop",
+        "rllm.algorithm.use_precomputed_advantage": False,
+        "rllm.workflow.n_parallel_tasks": (1 + staleness) * grpo.batch * grpo.rollouts.group,
+        "rllm.trainer.total_batches": grpo.updates + 1,
+        "rllm.trainer.total_epochs": _NO_END,
+    }
 
 
 def _free_port() -> int:

@@ -167,6 +167,8 @@ def playing_of(recipe: Recipe, tasks: int, allow_unisolated: bool = False) -> Pl
                 max_tokens=play.tokens,
             ),
             group=recipe.grpo.group,
+            deadline_s=play.deadline_seconds,
+            give_up_s=play.give_up_seconds,
         ),
         tasks=tasks,
         seed=recipe.seed,

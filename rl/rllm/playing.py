@@ -15,12 +15,17 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sandmle.agents.chat.tokens import Engine, Renderer
+from sandmle.errors import BadInput, EnvironmentProblem
+from sandmle.eval.runner import EpisodePlan
 from sandmle.rl.checkpoints import load_renderer
 from sandmle.rl.rllm.sandboxes import LOCAL
+from sandmle.rl.rllm.stragglers import Clocks
 from sandmle.rl.rllm.tasks import task_of_row
+from sandmle.rl.rllm.trouble import Trouble
 from sandmle.rl.rollouts import Player, RolloutSettings
 from sandmle.sandboxes import SandboxBackend
-from sandmle.trajectory import Episode
+from sandmle.task import Task
+from sandmle.trajectory import Episode, EpisodeStatus
 
 __all__ = ["Playing"]
 
@@ -40,7 +45,8 @@ class Playing:
         renderer: the policy's chat format; None reads it from ``weights``.
         on_episode: called for each finished episode.
         epoch: which pass over the tasks it is, for what is drawn; None counts the plays of each task, where the trainer
-            does not tell.
+            does not tell; ``first`` is the number of the first pass then.
+        trouble: told of what only the user can mend, where rLLM's loop asks nobody.
     """
 
     name: str
@@ -53,7 +59,14 @@ class Playing:
     renderer: Renderer | None = None
     on_episode: Callable[[Episode], None] | None = None
     epoch: int | None = None
-    _plays: Counter[str] = field(default_factory=Counter, repr=False)
+    first: int = 0
+    trouble: Trouble | None = None
+    _plays: Counter[tuple[str, int]] = field(default_factory=Counter, repr=False)
+
+    def __post_init__(self) -> None:
+        """Set up the clocks."""
+        settings = self.settings
+        self._clocks = Clocks(settings.group, settings.deadline_s, settings.give_up_s)
 
     async def episode(self, row: Mapping[str, Any], uid: str, engine: Engine) -> Episode:
         """One episode.
@@ -67,15 +80,36 @@ class Playing:
             BadInput: the row is no task of ours, or the task is broken.
             EnvironmentProblem: no isolation on this machine, or the endpoint needs the user.
         """
-        repeat = int(uid.rpartition(":")[2])
-        epoch = self._plays[uid] if self.epoch is None else self.epoch
+        try:
+            episode = await self._episode(row, uid, engine)
+        except (BadInput, EnvironmentProblem) as error:
+            if self.trouble is not None:
+                self.trouble.tell(error)
+            raise
+        if self.trouble is not None:
+            self.trouble.hear(episode)
+        if self.on_episode is not None:
+            await asyncio.to_thread(self.on_episode, episode)
+        return episode
+
+    async def _episode(self, row: Mapping[str, Any], uid: str, engine: Engine) -> Episode:
+        name, _, number = uid.rpartition(":")
+        repeat, task = int(number), task_of_row(row)
+        epoch = self.first + self._plays[task.id, repeat] if self.epoch is None else self.epoch
+        self._plays[task.id, repeat] += 1
         index = epoch * self.tasks + int(row["place"])
         player = Player(self.name, (), engine, self._renderer(), self._backend(), self.settings, self.seed)
-        played = await player.episode(task_of_row(row), index, repeat)
-        self._plays[uid] += 1
-        if self.on_episode is not None:
-            await asyncio.to_thread(self.on_episode, played.episode)
-        return played.episode
+        episode = await self._clocks.play(f"{epoch}/{name}", self._played(player, task, index, repeat))
+        if episode is None:
+            return _broken_off(player.plan(task, index, repeat), self.name)
+        return episode
+
+    async def aclose(self) -> None:
+        """Break off all that still plays, and wait until its sandboxes are closed."""
+        await self._clocks.aclose()
+
+    async def _played(self, player: Player, task: Task, index: int, repeat: int) -> Episode:
+        return (await player.episode(task, index, repeat)).episode
 
     def _renderer(self) -> Renderer:
         if self.renderer is None:
@@ -86,3 +120,18 @@ class Playing:
         if self.sandboxes is None:
             self.sandboxes = self.open_sandboxes()
         return self.sandboxes
+
+
+def _broken_off(plan: EpisodePlan, policy: str) -> Episode:
+    """The record of an episode that its group went on without; masked."""
+    return Episode(
+        id=plan.id,
+        task_id=plan.task.id,
+        task_hash=plan.task.manifest.content_hash,
+        scaffold=plan.scaffold.name,
+        policy=policy,
+        protocol=plan.protocol,
+        repeat=plan.repeat,
+        status=EpisodeStatus.CANCELLED,
+        reason="its group went on without it (deadline_s, give_up_s)",
+    )

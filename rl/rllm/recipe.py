@@ -36,6 +36,8 @@ class Play(Record):
         turns: model calls an episode.
         step_seconds: of one run of code.
         episode_seconds: of one episode, whatever it waits for.
+        deadline_seconds: after which a task's episodes go on without stragglers, if two count; None waits for all.
+        give_up_seconds: after which they do so even if fewer count; None waits for them.
         prompt_tokens: room for the task; a longer one takes from what follows.
         response_tokens: room for all that follows, replies and observations.
         reply_tokens: of one reply; None lets it fill what is left.
@@ -46,6 +48,8 @@ class Play(Record):
     turns: Positive = 20
     step_seconds: Annotated[float, Field(gt=0)] = 90.0
     episode_seconds: Annotated[float, Field(gt=0)] = 3_600.0
+    deadline_seconds: Annotated[float, Field(gt=0)] | None = None
+    give_up_seconds: Annotated[float, Field(gt=0)] | None = None
     temperature: Annotated[float, Field(ge=0)] = 1.0
     prompt_tokens: Positive = 8_192
     response_tokens: Positive = 32_768

@@ -16,12 +16,9 @@ def refuse_unheeded(grpo: GrpoSettings) -> None:
     Raises:
         BadInput: there are such; names them all in one line.
     """
-    rollouts = grpo.rollouts
     asked = {
         "grpo.batching": grpo.batching if grpo.batching != "continuous" else None,
-        "grpo.rollouts.permute_rewards": rollouts.permute_rewards or None,
-        "grpo.rollouts.deadline_s": rollouts.deadline_s,
-        "grpo.rollouts.give_up_s": rollouts.give_up_s,
+        "grpo.rollouts.permute_rewards": grpo.rollouts.permute_rewards or None,
     }
     named = [f"{key} = {json.dumps(value)}" for key, value in asked.items() if value is not None]
     if named:

@@ -24,6 +24,7 @@ __all__ = [
     "LoraSettings",
     "ModelSettings",
     "OptimizerSettings",
+    "SftOptimizerSettings",
     "SftSettings",
     "TrainSettings",
     "bundled_configs",
@@ -85,6 +86,14 @@ class ModelSettings(Record):
     lora: LoraSettings | None = None
 
 
+class SftOptimizerSettings(OptimizerSettings):
+    """The same with other defaults: demonstrations bear larger steps than rewards."""
+
+    learning_rate: Annotated[float, Field(gt=0)] = 3e-3
+    warmup: Annotated[float, Field(ge=0, lt=1)] = 0.03
+    decay: bool = True
+
+
 class SftSettings(Record):
     """Learning from demonstrations.
 
@@ -106,7 +115,7 @@ class SftSettings(Record):
     valid: bool = False
     max_tokens: Annotated[int, Field(gt=0)] = 4_096
     learn_failed_steps: bool = True
-    optimizer: OptimizerSettings = OptimizerSettings(learning_rate=3e-3, warmup=0.03, decay=True)
+    optimizer: SftOptimizerSettings = SftOptimizerSettings()
 
 
 class GrpoSettings(Record):

@@ -13,7 +13,14 @@ from sandmle.agents.chat.tokens import SamplingSettings
 from sandmle.api import aevaluate
 from sandmle.rl.checkpoints import TinyModel
 from sandmle.rl.rollouts import RolloutSettings
-from sandmle.rl.trainer import GrpoSettings, ModelSettings, OptimizerSettings, SftSettings, TrainSettings
+from sandmle.rl.trainer import (
+    GrpoSettings,
+    ModelSettings,
+    OptimizerSettings,
+    SftOptimizerSettings,
+    SftSettings,
+    TrainSettings,
+)
 from sandmle.rl.trainer.training import atrain
 from sandmle.seeds import get_seed, materialize
 
@@ -33,7 +40,11 @@ def settings(root: Path, updates: int, group: int = 4) -> TrainSettings:
     """Enough imitation that some replies are code that runs and some are not, so that rewards differ."""
     tiny = TinyModel(hidden=64, layers=2, heads=2, kv_heads=1, feed_forward=128, context=8_192)
     sft = SftSettings(
-        runs=(root / "run",), epochs=40, batch=4, max_tokens=8_192, optimizer=OptimizerSettings(learning_rate=1e-2)
+        runs=(root / "run",),
+        epochs=40,
+        batch=4,
+        max_tokens=8_192,
+        optimizer=SftOptimizerSettings(learning_rate=1e-2, warmup=0, decay=False),
     )
     sampling = SamplingSettings(max_new_tokens=200, max_tokens=8_192)
     grpo = GrpoSettings(

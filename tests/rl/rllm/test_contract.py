@@ -169,6 +169,83 @@ def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs,
     assert_ours(update)
 
 
+class Stuck(Broken):
+    """A backend whose first episode waits for a sandbox for ever."""
+
+    async def create(self, spec):
+        self.doomed = self.doomed or asyncio.current_task()
+        if asyncio.current_task() is self.doomed:
+            await asyncio.Event().wait()
+        return await self.backend.create(spec)
+
+
+def test_a_stuck_sandbox_stalls_no_update(inputs, tmp_path):
+    asked = settings(inputs, 1)
+    rollouts = asked.grpo.rollouts.model_copy(update={"deadline_s": 1.0})
+    asked = asked.model_copy(update={"grpo": asked.grpo.model_copy(update={"rollouts": rollouts})})
+    (update,), (line,) = train(asked, tmp_path, Stuck(LocalBackend(allow_unisolated=True)))
+    lost = [each for each in update.episodes if each.info["status"] == "cancelled"]
+    assert (line["rollouts"], line["rollouts_cut"]) == (TASKS * GROUP - len(lost), len(lost))
+    assert line["rollouts_masked"] == 0
+    assert lost
+    assert all(not trajectory.steps for each in lost for trajectory in each.trajectories)
+    assert sum(len(group.trajectories) for group in update.groups) == TASKS * GROUP - len(lost)
+    assert_ours(update)
+
+
+def streaming(inputs, updates, **rollouts):
+    """Settings with which groups run ahead by one update."""
+    asked = settings(inputs, updates)
+    changed = {
+        "groups": asked.grpo.groups.model_copy(update={"max_staleness": 1, "flat": "keep"}),
+        "rollouts": asked.grpo.rollouts.model_copy(update=rollouts),
+    }
+    return asked.model_copy(update={"grpo": asked.grpo.model_copy(update=changed)})
+
+
+@pytest.mark.parametrize("advantages", ["rllm", "ours"])
+def test_the_asynchronous_loop_learns_the_same_from_rollouts_that_run_ahead(inputs, tmp_path, advantages):
+    held, metrics = train(streaming(inputs, 4), tmp_path, advantages=advantages)
+    assert [line["update"] for line in metrics] == [1, 2, 3, 4]
+    ages = []
+    for number, update in enumerate(held):
+        assert len(update.groups) == len(update.ours) == 2
+        for example in assert_ours(update):
+            ages.append(number - example.row.weight_version)
+    assert max(ages) == 1
+    assert min(ages) == 0
+    episodes = [each.trajectories[0].output for update in held for each in update.episodes]
+    assert len({each.id for each in episodes}) == len(episodes) == 4 * 2 * GROUP
+
+
+def test_a_stuck_sandbox_stalls_no_asynchronous_update(inputs, tmp_path):
+    _, metrics = train(streaming(inputs, 3), tmp_path, Stuck(LocalBackend(allow_unisolated=True)))
+    assert [line["update"] for line in metrics] == [1, 2, 3]
+    assert all(line["rollouts"] == 2 * GROUP and line["rollouts_cut"] == 0 for line in metrics)
+
+
+def test_an_asynchronous_training_goes_on_where_it_was_stopped(inputs, tmp_path):
+    train(streaming(inputs, 1), tmp_path)
+    later, metrics = train(streaming(inputs, 2), tmp_path)
+    assert [line["update"] for line in metrics] == [2]
+    assert {turn.weight_version for update in later for each in update.episodes for turn in output_of(each).turns} == {
+        1
+    }
+
+
+def output_of(episode):
+    (trajectory,) = episode.trajectories
+    return trajectory.output
+
+
+@pytest.mark.parametrize(
+    ("backend", "told"), [("Barren", "^every rollout of an update failed"), ("Refused", "no isolation here")]
+)
+def test_what_ends_a_training_ends_an_asynchronous_one(inputs, tmp_path, backend, told):
+    with pytest.raises(EnvironmentProblem, match=told):
+        train(streaming(inputs, 1), tmp_path, {"Barren": Barren, "Refused": Refused}[backend]())
+
+
 class Barren:
     """A backend that never has a sandbox."""
 
@@ -256,15 +333,18 @@ def test_a_training_goes_on_where_it_was_stopped_and_stays_with_its_trainer(inpu
         asyncio.run(atrain(settings(inputs, 3), tmp_path, allow_unisolated=True))
 
 
+class Refused:
+    """A backend of a machine that can't shut anything in."""
+
+    async def create(self, spec):
+        raise EnvironmentProblem("no isolation here")
+
+    async def aclose(self):
+        pass
+
+
 @pytest.mark.parametrize("way", ["flow", "workflow"])
 def test_what_only_the_user_can_mend_ends_the_training(inputs, tmp_path, way):
-    class Refused:
-        async def create(self, spec):
-            raise EnvironmentProblem("no isolation here")
-
-        async def aclose(self):
-            pass
-
     with pytest.raises(EnvironmentProblem, match="no isolation here"):
         train(settings(inputs, 1), tmp_path, Refused(), way=way)
 

@@ -90,9 +90,10 @@ def test_reinforcement_never_begins_with_the_weights_of_another_training(tmp_pat
 
 
 def test_a_recipe_says_how_episodes_are_played():
-    play = {"reply_tokens": 100, "episode_seconds": 600.0}
+    play = {"reply_tokens": 100, "episode_seconds": 600.0, "deadline_seconds": 300.0, "give_up_seconds": 400.0}
     playing = playing_of(Recipe.load("qwen3-8b", {"play": play, "recipe": "sft+rl"}), tasks=912)
     assert playing.settings.wall_seconds == 600
+    assert (playing.settings.deadline_s, playing.settings.give_up_s) == (300, 400)
     assert playing.settings.sampling.max_new_tokens == 100
     assert (playing.settings.sampling.max_tokens, playing.settings.group) == (40_960, 4)
     assert playing.weights == "training/sft/policy"

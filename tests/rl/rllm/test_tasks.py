@@ -1,5 +1,6 @@
 """Tasks as rows of a dataset, and how rLLM has one played; without rLLM."""
 
+import asyncio
 import json
 import shutil
 from contextlib import nullcontext
@@ -16,6 +17,7 @@ from sandmle.rl.splits import bare_traits, split_tasks
 from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.task import load_tasks
+from sandmle.trajectory import EpisodeStatus
 
 START, STOP = 256, 257
 
@@ -113,8 +115,8 @@ class Answers:
         return Sample(ids, (-0.5,) * len(ids), weight_version=3)
 
 
-def playing_in(sandboxes, tasks, **fields):
-    settings = RolloutSettings(group=2, sampling=SamplingSettings(max_tokens=100_000))
+def playing_in(sandboxes, tasks, group=2, deadline_s=None, **fields):
+    settings = RolloutSettings(group=group, sampling=SamplingSettings(max_tokens=100_000), deadline_s=deadline_s)
     return Playing("train:policy", "nowhere", settings, tasks, sandboxes=sandboxes, renderer=RENDERER, **fields)
 
 
@@ -129,6 +131,29 @@ async def test_each_play_of_a_task_draws_anew_and_has_an_id_of_its_own(folder):
     assert len({episode.id for episode in episodes}) == 4
     assert [episode.turns[0].weight_version for episode in episodes] == [3] * 4
     assert kept == episodes
+
+
+class Silent(Answers):
+    """An engine that never answers the second episode of a group."""
+
+    async def sample(self, prompt, settings, stop, *, key):
+        if "/0001/" in key:
+            await asyncio.Event().wait()
+        return await super().sample(prompt, settings, stop, key=key)
+
+
+async def test_a_stuck_endpoint_costs_its_episode_and_no_more(folder):
+    rows = task_rows(load_tasks(folder))[:1]
+    kept = []
+    async with LocalBackend(allow_unisolated=True) as sandboxes:
+        playing = playing_in(sandboxes, 1, group=3, deadline_s=0.01, on_episode=kept.append)
+        first = await asyncio.gather(*(playing.episode(rows[0], f"b:{repeat}", Silent()) for repeat in range(3)))
+        again = await playing.episode(rows[0], "b:0", Answers())
+    assert [each.status for each in first] == [EpisodeStatus.ANSWERED, EpisodeStatus.CANCELLED, EpisodeStatus.ANSWERED]
+    assert first[1].reason == "its group went on without it (deadline_s, give_up_s)"
+    assert again.status is EpisodeStatus.ANSWERED
+    assert len({each.id for each in (*first, again)}) == 4
+    assert sorted(each.id for each in kept) == sorted(each.id for each in (*first, again))
 
 
 async def test_a_resumed_training_plays_an_epoch_as_an_unbroken_one(folder):

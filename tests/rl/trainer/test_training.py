@@ -28,6 +28,7 @@ from sandmle.rl.trainer import (
     GrpoSettings,
     ModelSettings,
     OptimizerSettings,
+    SftOptimizerSettings,
     SftSettings,
     TrainSettings,
     _imitate,
@@ -60,7 +61,11 @@ def settings(inputs, updates):
             tiny=TinyModel(hidden=32, layers=1, heads=2, kv_heads=1, feed_forward=64, context=8192), vocabulary=400
         ),
         sft=SftSettings(
-            runs=(inputs / "run",), epochs=1, batch=2, max_tokens=8192, optimizer=OptimizerSettings(learning_rate=1e-2)
+            runs=(inputs / "run",),
+            epochs=1,
+            batch=2,
+            max_tokens=8192,
+            optimizer=SftOptimizerSettings(learning_rate=1e-2, warmup=0, decay=False),
         ),
         grpo=GrpoSettings(
             updates=updates,
@@ -333,3 +338,8 @@ def test_a_config_that_is_not_there_lists_those_that_are():
 def test_a_training_that_can_not_work_is_refused_at_once(tmp_path, given, says):
     with pytest.raises(BadInput, match=says):
         train(TrainSettings(**given), tmp_path / "out")
+
+
+def test_a_table_that_names_one_setting_leaves_the_others_as_they_are():
+    settings = SftSettings.model_validate({"optimizer": {"micro_batch_tokens": 512}})
+    assert settings.optimizer == SftSettings().optimizer.model_copy(update={"micro_batch_tokens": 512})
