@@ -19,12 +19,12 @@ from __future__ import annotations
 import asyncio
 import os
 from dataclasses import dataclass
-from types import TracebackType
 from typing import Self
 
 from sandmle.agents.observation import escape_control, observe_step, plain_text
 from sandmle.agents.submissions import SCORE_CALLS, SUBMISSION, Attempt, Submissions
 from sandmle.canary import canary
+from sandmle.closing import Closing
 from sandmle.errors import BadInput, InfraError
 from sandmle.eval.grading import grade_bytes, invalid_report, size_limit
 from sandmle.files import hash_tree
@@ -91,7 +91,7 @@ class ToolResult:
     submitted: bool = False
 
 
-class AgentSession:
+class AgentSession(Closing):
     """One agent's view of one task; see the module's docstring."""
 
     def __init__(
@@ -245,16 +245,6 @@ class AgentSession:
         if after != self._before:
             changed = sorted(set(after.items()) ^ set(self._before.items()))
             raise InfraError(f"{self.task.public}: {changed[0][0]} changed during the episode; restore the task")
-
-    async def __aenter__(self) -> Self:
-        """The session itself."""
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        """Close the session."""
-        await self.aclose()
 
     async def _run(self, code: str) -> StepResult:
         self._runs += 1

@@ -7,9 +7,9 @@ import contextlib
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from sandmle.closing import Closing
 from sandmle.errors import InfraError
 from sandmle.sandboxes._channel import Channel
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen
 from sandmle.sandboxes._guest.removal import remove_folder

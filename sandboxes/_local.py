@@ -30,11 +30,11 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TypeVar
 
+from sandmle.closing import Closing
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.sandboxes._body import Body
 from sandmle.sandboxes._cgroups import Groups
 from sandmle.sandboxes._channel import Channel
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._configuration import plain_configuration, shut_configuration
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._gpus import check_gpus

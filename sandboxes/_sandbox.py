@@ -12,10 +12,10 @@ import logging
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from sandmle.closing import Closing
 from sandmle.errors import InfraError
 from sandmle.sandboxes._body import Body, Done, LocalSnapshot
 from sandmle.sandboxes._channel import Channel, Unforkable
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._frozen import Frozen

@@ -101,6 +101,7 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         """A backend for one training."""
         super().__init__(config)
         self._learning = learning
+        self._stale = 0
         self.rollout_engine: _Engine | None = None
 
     def init_rollout_engine(self, **_: Any) -> _Engine:
@@ -135,7 +136,10 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
             for group in trainer_state.trajectory_groups:
                 give_advantages(group, learning.estimator)
         oldest = learning.state.updates - learning.settings.groups.max_staleness
-        return [drop_stale(_group_of(group), oldest) for group in trainer_state.trajectory_groups]
+        groups = [_group_of(group) for group in trainer_state.trajectory_groups]
+        fresh = [drop_stale(group, oldest) for group in groups]
+        self._stale = _rows(groups) - _rows(fresh)
+        return fresh
 
     async def process_backend_batch(self, trainer_state: Any, **_: Any) -> None:
         """Nothing: the sampler's log-probabilities are in the rows."""
@@ -156,6 +160,7 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         trainer_state.metrics.update(
             {
                 "rows": len(examples),
+                "rows_stale": self._stale,
                 "tokens": sum(int(example.row.mask.sum()) for example in examples),
                 **learnt,
                 "update_s": time.monotonic() - started,
@@ -196,6 +201,10 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
         checkpoint(learning.policy, learning.learner, learning.state, learning.settings, learning.out)
         learning.on_batch(trainer_state)
+
+
+def _rows(groups: list[Group]) -> int:
+    return sum(len(rollout.rows) for group in groups for rollout in group.rollouts)
 
 
 def _group_of(group: Any) -> Group:

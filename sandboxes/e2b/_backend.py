@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
 
+from sandmle.closing import Closing
 from sandmle.errors import BadInput, EnvironmentProblem
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._inputs import packed_inputs
 from sandmle.sandboxes._protocol import Capabilities, Image, SandboxSpec
 from sandmle.sandboxes.e2b._faults import Patience

@@ -7,8 +7,8 @@ import base64
 from collections.abc import Sequence
 from typing import Any
 
+from sandmle.closing import Closing
 from sandmle.errors import InfraError
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._files import path_inside, raise_fault
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._protocol import Origin, SandboxSpec, Snapshot

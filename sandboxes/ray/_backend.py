@@ -6,8 +6,8 @@ import asyncio
 import logging
 from pathlib import Path
 
+from sandmle.closing import Closing
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._configuration import checked_variables
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._inputs import packed_inputs

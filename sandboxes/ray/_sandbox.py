@@ -6,8 +6,8 @@ import contextlib
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
+from sandmle.closing import Closing
 from sandmle.errors import InfraError
-from sandmle.sandboxes._closing import Closing
 from sandmle.sandboxes._finish import finish
 from sandmle.sandboxes._protocol import Origin, Snapshot
 from sandmle.sandboxes.ray._calls import LostPlace, answer

@@ -7,8 +7,9 @@ from contextlib import nullcontext
 from dataclasses import replace
 
 import pytest
+from byte_codec import RENDERER
 
-from sandmle.agents.chat.tokens import ChatMarkup, Sample, SamplingSettings
+from sandmle.agents.chat.tokens import Sample, SamplingSettings
 from sandmle.errors import InfraError
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.groups import GroupSettings
@@ -18,26 +19,9 @@ from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.trajectory import EpisodeStatus
 
-START, STOP = 256, 257
 ANSWER = "<answer>submission</answer>"
 PRINTS = "<tool_call>\npython\n<code>\nprint(1)\n</code>\n</tool_call>"
 ENDLESS = "<tool_call>\npython\n<code>\nwhile True: pass\n</code>\n</tool_call>"
-
-
-class Bytes:
-    """A codec of 256 bytes and two special tokens."""
-
-    def encode(self, text):
-        return list(text.encode())
-
-    def decode(self, ids):
-        return bytes(each for each in ids if each < START).decode(errors="replace")
-
-    def special(self, name):
-        return {"<|im_start|>": START, "<|im_end|>": STOP}.get(name)
-
-
-RENDERER = ChatMarkup(Bytes())
 
 
 class Scripted:

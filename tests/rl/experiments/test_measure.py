@@ -4,31 +4,14 @@ import os
 from contextlib import nullcontext
 
 import pytest
+from byte_codec import RENDERER
 
-from sandmle.agents.chat.tokens import ChatMarkup, Sample
+from sandmle.agents.chat.tokens import Sample
 from sandmle.rl.experiments._measure import Asked, Measured, OtherBrief, measure
 from sandmle.rl.rollouts import RolloutSettings
 from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.trajectory import Message
-
-START, STOP = 256, 257
-
-
-class Bytes:
-    """A codec of 256 bytes and two special tokens."""
-
-    def encode(self, text):
-        return list(text.encode())
-
-    def decode(self, ids):
-        return bytes(each for each in ids if each < START).decode(errors="replace")
-
-    def special(self, name):
-        return {"<|im_start|>": START, "<|im_end|>": STOP}.get(name)
-
-
-RENDERER = ChatMarkup(Bytes())
 
 
 class Answering:

@@ -6,8 +6,9 @@ import shutil
 from contextlib import nullcontext
 
 import pytest
+from byte_codec import RENDERER
 
-from sandmle.agents.chat.tokens import ChatMarkup, Sample, SamplingSettings
+from sandmle.agents.chat.tokens import Sample, SamplingSettings
 from sandmle.errors import BadInput
 from sandmle.rl.exports import export_tasks
 from sandmle.rl.rllm.playing import Playing
@@ -18,8 +19,6 @@ from sandmle.sandboxes import LocalBackend
 from sandmle.seeds import get_seed, materialize
 from sandmle.task import load_tasks
 from sandmle.trajectory import EpisodeStatus
-
-START, STOP = 256, 257
 
 
 @pytest.fixture(scope="module")
@@ -82,22 +81,6 @@ def test_tasks_are_exported_as_a_dataset(folder, tmp_path, layout, split):
         assert task_of_row(row["extra_info"]).id == row["extra_info"]["id"]
     with pytest.raises(BadInput, match="not empty"):
         export_tasks(folder, out, layout, split)
-
-
-class Bytes:
-    """A codec of 256 bytes and two special tokens."""
-
-    def encode(self, text):
-        return list(text.encode())
-
-    def decode(self, ids):
-        return bytes(each for each in ids if each < START).decode(errors="replace")
-
-    def special(self, name):
-        return {"<|im_start|>": START, "<|im_end|>": STOP}.get(name)
-
-
-RENDERER = ChatMarkup(Bytes())
 
 
 class Answers:
