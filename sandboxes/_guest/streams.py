@@ -20,7 +20,7 @@ def begin(seed: str) -> None:
     """Start the global generators of ``random``, numpy and torch from ``seed``, and those that numpy makes unseeded."""
     _draws.seed(seed)
     random.seed(_draws.getrandbits(256))
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(BaseException):  # a file of the workspace may stand in its place
         from numpy.random import bit_generator
         from numpy.random import seed as start
 

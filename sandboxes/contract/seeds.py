@@ -29,6 +29,17 @@ async def scripts(backend: SandboxBackend) -> None:
         _expect_others(await _drawn(one, None), await _drawn(other, None), "two sandboxes without a seed")
 
 
+@check()
+async def own_modules(backend: SandboxBackend) -> None:
+    """A file of the workspace that is named like a library breaks no seeded script."""
+    async with script(backend) as sandbox:
+        for name in ("random.py", "numpy.py", "sitecustomize.py"):
+            await sandbox.write(name, b"raise SystemExit('not this')")
+        await sandbox.write("helper.py", b"number = 7")
+        result = await sandbox.run("import helper\nprint(helper.number)", timeout=60, seed="a")
+        expect(result.output == "7\n", f"expected 7, got {result.output[-300:]!r}")
+
+
 @check(stateful)
 async def cells(backend: SandboxBackend) -> None:
     """A cell with a seed starts from it; the next, without one, goes on from there."""

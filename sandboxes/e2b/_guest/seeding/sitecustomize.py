@@ -1,4 +1,4 @@
-# ruff: noqa: PTH120, TID251
+# ruff: noqa: PTH120
 """Imported by the Python of a seeded script as it starts (see ``site``): starts the random generators.
 
 Nobody else can: a script's Python is a new one, which has to run it as if nothing had run before.
@@ -6,6 +6,7 @@ Nobody else can: a script's Python is a new one, which has to run it as if nothi
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 
@@ -14,17 +15,15 @@ SEED = "SANDMLE_SEED"
 
 
 def _start() -> None:
-    here = os.path.dirname(__file__)
+    here, given = os.path.dirname(__file__), os.environ["PYTHONPATH"].split(os.pathsep)
     program = here.removesuffix("/sandboxes/e2b/_guest/seeding")
-    sys.path[:] = [program, *(path for path in sys.path if path != here)]
-    from sandboxes._guest.streams import begin
-
-    sys.path.remove(program)
+    searched = [path for path in sys.path if path != here]
+    sys.path[:] = [program, *(path for path in searched if path not in given)]  # no file of the workspace's
+    importlib.import_module("sandboxes._guest.streams").begin(os.environ.pop(SEED))
+    sys.path[:] = searched
+    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in given if path != here)
     for name in [name for name in sys.modules if name.partition(".")[0] == "sandboxes"]:
         del sys.modules[name]
-    paths = os.environ["PYTHONPATH"].split(os.pathsep)
-    os.environ["PYTHONPATH"] = os.pathsep.join(path for path in paths if path != here)
-    begin(os.environ.pop(SEED))
 
 
 if SEED in os.environ:
