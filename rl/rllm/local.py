@@ -106,6 +106,8 @@ class Unified:
                 on_episode=keeper(out, grpo),
                 first=ceil(state.groups / len(tasks)),
             )
+            if streams:
+                playing.trouble = Trouble(grpo.batch * grpo.rollouts.group)
 
             def begin(epoch: int) -> None:
                 playing.epoch = None if streams else epoch
@@ -113,16 +115,7 @@ class Unified:
             serving = Serving(policy, engine)
             ours = grpo.make_estimator() if self.advantages == "ours" else None
             learning = Learning(policy, learner, serving, grpo, out, state, tell, self.on_batch, ours, begin)
-            trainer = self._trainer(learning, playing, settings.seed, tasks)
-            try:
-                if streams:
-                    playing.trouble = Trouble(grpo.batch * grpo.rollouts.group)
-                    await playing.trouble.unless(trainer.fit_async())
-                else:
-                    await trainer.fit_async()
-            finally:
-                await playing.aclose()
-                trainer.shutdown()
+            await _fit(self._trainer(learning, playing, settings.seed, tasks), playing)
         return policy
 
     def _trainer(self, learning: Learning, playing: Playing, seed: int, tasks: list[Task]) -> UnifiedTrainer:
@@ -138,6 +131,17 @@ class Unified:
             traj_grouping_hook=Grouping(learning.estimator),
             **ways[self.way],
         )
+
+
+async def _fit(trainer: UnifiedTrainer, playing: Playing) -> None:
+    try:
+        if playing.trouble is None:
+            await trainer.fit_async()
+        else:
+            await playing.trouble.unless(trainer.fit_async())
+    finally:
+        await playing.aclose()
+        trainer.shutdown()
 
 
 def unified_config(grpo: GrpoSettings, seed: int, tasks: int, *, precomputed: bool) -> Any:
