@@ -1,7 +1,8 @@
 """``Decoder``: many sequences of different lengths, sampled token by token with one cache.
 
-Rows are padded on the left, so that all end in the same column; positions count real tokens, and the mask hides the
-padding. Joining rows widens the narrower cache on the left; when rows leave, columns that only pad are cut off.
+Rows are padded on the left of what is read at once, so that all end in the same column; positions count real tokens,
+and the mask hides the padding. Joining rows widens the narrower cache on the left; when rows leave, columns that only
+pad are cut off, and what was computed for them is kept for the prompts that go on from there (``prefixes``).
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sandmle.rl._torch import torch
+from sandmle.rl.engine.prefixes import Prefixes, recall
 
 if TYPE_CHECKING:
     from transformers import DynamicCache, PreTrainedModel
@@ -56,6 +58,8 @@ class Decoder:
         self._model = model
         taken = signature(model.forward).parameters
         self._cache_name = "cache" if "cache" in taken else "past_key_values"
+        self._prefixes = Prefixes()
+        self._outdated: set[Wanted] = set()
         self._rows: list[Wanted] = []
         self._cache: DynamicCache | None = None
         self._present = torch.zeros((0, 0), dtype=torch.long, device=model.device)
@@ -66,19 +70,18 @@ class Decoder:
 
     @torch.inference_mode()  # type: ignore[untyped-decorator]
     def admit(self, wanted: Sequence[Wanted]) -> list[Wanted]:
-        """Read prompts and sample their first token; what is finished already."""
-        from transformers import DynamicCache
+        """Read prompts and sample their first token; what is finished already.
 
-        width = max(len(each.prompt) for each in wanted)
-        ids = torch.zeros((len(wanted), width), dtype=torch.long)
-        present = torch.zeros_like(ids)
-        for row, each in enumerate(wanted):
-            ids[row, width - len(each.prompt) :] = torch.tensor(each.prompt)
-            present[row, width - len(each.prompt) :] = 1
-        cache = DynamicCache()
-        present = present.to(self._model.device)
-        logits = self._forward(ids.to(self._model.device), present, cache)
-        self._join(list(wanted), cache, present)
+        Equal prompts are read once, and of one that goes on from a finished sequence only what is new.
+        """
+        unique = list(dict.fromkeys(tuple(each.prompt) for each in wanted))
+        logits, cache, present = self._read(unique)
+        place = {prompt: row for row, prompt in enumerate(unique)}
+        rows = torch.tensor([place[tuple(each.prompt)] for each in wanted], device=self._model.device)
+        for layer in cache.layers:
+            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+        self._join(list(wanted), cache, present[rows])
+        logits = logits[rows]
         sampler = _Sampler(wanted, 1, self._model.device)
         sampler.sample(logits, 0)
         sampler.hand_out()
@@ -98,6 +101,20 @@ class Decoder:
             last = sampler.sample(self._forward(last, self._present, self._cache), place)
         sampler.hand_out()
         return self._leave()
+
+    def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, DynamicCache, torch.Tensor]:
+        """Logits after each prompt, the cache, and which of its columns are real."""
+        known = [self._prefixes.find(prompt) for prompt in prompts]
+        new = [prompt[len(each.ids) if each else 0 :] for prompt, each in zip(prompts, known, strict=True)]
+        cache, before = recall(known)
+        ids, after = _padded(new)
+        present = torch.cat([before, after], dim=1).to(self._model.device)
+        return self._forward(ids.to(self._model.device), present, cache), cache, present
+
+    def forget(self) -> None:
+        """Forget what was computed for finished sequences, and keep nothing of those that run: the weights changed."""
+        self._prefixes.forget()
+        self._outdated = set(self._rows)
 
     def drop(self, wanted: Wanted) -> None:
         """Take a sequence out that nobody waits for any more."""
@@ -133,8 +150,17 @@ class Decoder:
     def _leave(self) -> list[Wanted]:
         finished = [each for each in self._rows if each.finished]
         if finished:
+            self._remember()
             self._keep([row for row, each in enumerate(self._rows) if not each.finished])
         return finished
+
+    def _remember(self) -> None:
+        """Keep what was computed for finished sequences; their last token was never read."""
+        assert self._cache is not None
+        for row, each in enumerate(self._rows):
+            if each.finished and each not in self._outdated:
+                ids = [*each.prompt, *each.ids[:-1]]
+                self._prefixes.keep(ids, self._cache, row, self._present[row].nonzero()[: len(ids), 0])
 
     def _keep(self, rows: list[int]) -> None:
         self._rows = [self._rows[row] for row in rows]
@@ -152,6 +178,17 @@ class Decoder:
 def _widen(states: torch.Tensor, width: int) -> torch.Tensor:
     """Keys or values of shape (rows, heads, columns, size), padded on the left to ``width`` columns."""
     return torch.nn.functional.pad(states, (0, 0, width - states.shape[2], 0))
+
+
+def _padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Ids and which of them are real, both of shape (rows, columns), padded on the left."""
+    width = max(map(len, rows))
+    ids = torch.zeros((len(rows), width), dtype=torch.long)
+    present = torch.zeros_like(ids)
+    for row, found in enumerate(rows):
+        ids[row, width - len(found) :] = torch.tensor(found)
+        present[row, width - len(found) :] = 1
+    return ids, present
 
 
 class _Sampler:

@@ -67,23 +67,29 @@ class LocalEngine:
         self._admitted: list[_Asked] = []
         self._running: dict[int, _Asked] = {}
         self._players = 0
+        self._forget = False
         self._work: asyncio.Task[None] | None = None
         self._weights = asyncio.Lock()
 
     @contextmanager
     def player(self) -> Iterator[None]:
-        """An episode that plays: in lockstep, a batch waits until each of them asks for a reply."""
+        """An episode that plays: in lockstep, a batch waits until each of them asks for a reply.
+
+        With the last one the engine forgets what was said, so that later episodes are the same with or without these.
+        """
         self._players += 1
         try:
             yield
         finally:
             self._players -= 1
+            self._forget |= not self._players
             self._wake()
 
     @asynccontextmanager
     async def updating(self) -> AsyncIterator[None]:
         """No token is sampled inside, so the weights may change."""
         async with self._weights:
+            self._forget = True
             yield
 
     async def sample(self, prompt: tuple[int, ...], settings: SamplingSettings, stop: int, *, key: str) -> Sample:
@@ -142,6 +148,9 @@ class LocalEngine:
 
     def _advance(self, joining: list[Wanted]) -> list[Wanted]:
         """A few tokens; ends early when a reply is finished, so that nobody waits for the others' sake."""
+        if self._forget:
+            self._decoder.forget()
+            self._forget = False
         finished = self._decoder.admit(joining) if joining else []
         for _ in range(0, _STEPS, self._burst):
             if finished or not len(self._decoder):

@@ -1,6 +1,7 @@
 """The decoder against one full forward pass for each token, and the engine around it."""
 
 import asyncio
+import copy
 
 import numpy as np
 import pytest
@@ -76,6 +77,65 @@ def test_joining_and_leaving_changes_no_sequence(model, temperature, burst):
         assert each.logprobs == pytest.approx(logprobs, abs=1e-5)
 
 
+@pytest.mark.parametrize("burst", [1, 8])
+def test_what_was_said_is_not_read_again(model, burst, monkeypatch):
+    """Three turns of five episodes, each prompt going on from the last: one forward pass reads only observations."""
+    decoder, read = Decoder(model), []
+    forward = decoder._forward
+    monkeypatch.setattr(decoder, "_forward", lambda ids, *rest: read.append(tuple(ids.shape)) or forward(ids, *rest))
+    prompts = [list(prompt) for prompt in PROMPTS]
+    for turn, observation in enumerate([[], [40], [41, 42, 43]]):
+        prompts = [[*prompt, *observation[: 1 + row]] for row, prompt in enumerate(prompts)]
+        sequences = [wanted(10 * turn + row, prompt, tokens=8) for row, prompt in enumerate(prompts)]
+        read.clear()
+        decoder.admit(sequences)
+        while len(decoder):
+            decoder.step(burst)
+        assert read[0] == (5, 8 if turn == 0 else 1 + len(observation))  # the last token of a reply is new, too
+        for row, each in enumerate(sequences):
+            ids, logprobs = alone(model, 10 * turn + row, prompts[row], tokens=8)
+            assert each.ids == ids
+            assert each.logprobs == pytest.approx(logprobs, abs=1e-5)
+            prompts[row] = [*prompts[row], *ids]
+
+
+def test_a_prompt_of_several_samples_is_read_once(model, monkeypatch):
+    decoder, read = Decoder(model), []
+    forward = decoder._forward
+    monkeypatch.setattr(decoder, "_forward", lambda ids, *rest: read.append(tuple(ids.shape)) or forward(ids, *rest))
+    sequences = [wanted(seed, PROMPTS[seed // 4]) for seed in range(8)]
+    decoder.admit(sequences)
+    assert read == [(2, 3)]
+    while len(decoder):
+        decoder.step()
+    assert [each.ids for each in sequences] == [alone(model, seed, PROMPTS[seed // 4])[0] for seed in range(8)]
+
+
+def test_nothing_computed_with_other_weights_is_used(model):
+    """Neither of finished sequences nor of those that ran when the weights changed."""
+    changed = copy.deepcopy(model)
+    decoder = Decoder(changed)
+    before, across = wanted(0, PROMPTS[0], tokens=4), wanted(1, PROMPTS[1], tokens=12)
+    decoder.admit([before, across])
+    while len(decoder) == 2:
+        decoder.step()
+    with torch.no_grad():
+        changed.lm_head.weight.neg_()
+        changed.model.embed_tokens.weight.mul_(0.5)
+    decoder.forget()
+    while len(decoder):
+        decoder.step()
+    prompts = [[*each.prompt, *each.ids, 40] for each in (before, across)]
+    later = [wanted(2 + row, prompt, tokens=6) for row, prompt in enumerate(prompts)]
+    decoder.admit(later)
+    while len(decoder):
+        decoder.step()
+    for row, each in enumerate(later):
+        ids, logprobs = alone(changed, 2 + row, prompts[row], tokens=6)
+        assert each.ids == ids
+        assert each.logprobs == pytest.approx(logprobs, abs=1e-5)
+
+
 def test_a_dropped_sequence_leaves_the_others_alone(model):
     decoder = Decoder(model)
     kept, gone = wanted(0, PROMPTS[0]), wanted(1, PROMPTS[2])
@@ -138,3 +198,20 @@ async def test_a_reply_carries_the_version_of_the_weights_that_it_began_with(mod
         engine.weight_version = 1
     assert (await reply).weight_version == 0
     assert (await engine.sample((7, 8, 9), settings, -1, key="b")).weight_version == 1
+
+
+async def test_the_engine_forgets_when_weights_change_and_when_the_last_episode_ends(model):
+    engine = LocalEngine(model, seed=0)
+    settings = SamplingSettings(max_new_tokens=4)
+    known = engine._decoder._prefixes
+    with engine.player():
+        await engine.sample((7, 8), settings, STOP, key="a")
+        assert len(known) == 1
+    await engine.sample((7,), settings, STOP, key="b")
+    assert len(known) == 1
+    await engine.sample((10,), settings, STOP, key="c")
+    assert len(known) == 2
+    async with engine.updating():
+        pass
+    await engine.sample((11,), settings, STOP, key="d")
+    assert len(known) == 1
