@@ -54,7 +54,8 @@ def _check_text(data: bytes) -> None:
 def _rows(data: bytes) -> Iterator[list[str]]:
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="")
     try:
-        yield from (row for row in csv.reader(_short_lines(lines), strict=True) if row)
+        bounded = lines if len(data) <= MAX_LINE else _short_lines(lines)
+        yield from (row for row in csv.reader(bounded, strict=True) if row)
     except csv.Error as error:
         raise InvalidSubmission(GradeError.UNPARSABLE, f"not a CSV file: {error}") from error
 

@@ -17,6 +17,7 @@ from sandmle.eval.grading import (
     grade_submission,
     invalid_report,
     load_answers,
+    read_answers,
     size_limit,
 )
 from sandmle.grades import GradeError, GradeReport
@@ -274,14 +275,17 @@ def test_a_format_that_only_a_benchmark_knows_needs_its_grader(tasks):
         grade_predictions(spoil(tasks["number"], submission=None).manifest, load_answers(tasks["number"]), np.zeros(10))
 
 
-def test_many_long_texts_are_compared_without_swelling(tasks, perfect, to_bytes, monkeypatch):
+def test_many_long_texts_are_compared_without_swelling(tasks, perfect, to_bytes, monkeypatch, tmp_path):
     task = spoil(tasks["text"], metric="exact_match", lower_is_better=False)
     rows = perfect("text")
     rows[10][1] += "!"
-    scores = [grade_bytes(task, to_bytes(rows)).score]
+    usual = grade_bytes(task, to_bytes(rows)).score
     monkeypatch.setattr(_cells, "MAX_FIXED", 5)
-    assert load_answers(task).truth.dtype == object
-    assert [*scores, grade_bytes(task, to_bytes(rows)).score] == [6 / 7] * 2
+    key = read_answers(task.answers, task.manifest.submission)
+    assert key.truth.dtype == object
+    written = tmp_path / "submission.csv"
+    written.write_bytes(to_bytes(rows))
+    assert [usual, grade_submission(task, written, key=key).score] == [6 / 7] * 2
 
 
 def test_a_large_sample_submission_allows_large_submissions(tasks, tmp_path):
