@@ -218,10 +218,12 @@ class AgentSession(Closing):
     async def look(self, code: str) -> str:
         """What a script of the scaffold's own prints: no step of the agent, and nothing that it submits.
 
+        It changes no number that the agent's runs draw: a session that is made again looks at nothing.
+
         Raises:
             InfraError: the sandbox failed.
         """
-        step = await self._run(code)
+        step = await self._sandbox.run(code, timeout=self.step_seconds, seed=self._seed)
         memory = self.task.manifest.limits.memory_mib
         return observe_step(step, step_seconds=self.step_seconds, memory_mib=memory)
 

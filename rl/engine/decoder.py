@@ -7,7 +7,7 @@ pad are cut off, and what was computed for them is kept for the prompts that go 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import TYPE_CHECKING, Any
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from sandmle.rl._torch import torch
-from sandmle.rl.engine.prefixes import Prefixes, recall
+from sandmle.rl.engine.prefixes import Prefix, Prefixes, recall
 
 if TYPE_CHECKING:
     from transformers import DynamicCache, PreTrainedModel
@@ -74,16 +74,14 @@ class Decoder:
 
         Equal prompts are read once, and of one that goes on from a finished sequence only what is new.
         """
-        unique = list(dict.fromkeys(tuple(each.prompt) for each in wanted))
-        logits, cache, present = self._read(unique)
-        place = {prompt: row for row, prompt in enumerate(unique)}
-        rows = torch.tensor([place[tuple(each.prompt)] for each in wanted], device=self._model.device)
-        for layer in cache.layers:
-            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
-        self._join(list(wanted), cache, present[rows])
-        logits = logits[rows]
+        known = {prompt: self._prefixes.find(prompt) for prompt in (tuple(each.prompt) for each in wanted)}
+        logits = []
+        for part in _parts(known):
+            rows = [each for each in wanted if tuple(each.prompt) in part]
+            logits.append(self._read(part, rows))
+        wanted = self._rows[-len(wanted) :]
         sampler = _Sampler(wanted, 1, self._model.device)
-        sampler.sample(logits, 0)
+        sampler.sample(torch.cat(logits), 0)
         sampler.hand_out()
         return self._leave()
 
@@ -102,14 +100,18 @@ class Decoder:
         sampler.hand_out()
         return self._leave()
 
-    def _read(self, prompts: Sequence[tuple[int, ...]]) -> tuple[torch.Tensor, DynamicCache, torch.Tensor]:
-        """Logits after each prompt, the cache, and which of its columns are real."""
-        known = [self._prefixes.find(prompt) for prompt in prompts]
-        new = [prompt[len(each.ids) if each else 0 :] for prompt, each in zip(prompts, known, strict=True)]
-        cache, before = recall(known)
-        ids, after = _padded(new)
+    def _read(self, known: Mapping[tuple[int, ...], Prefix | None], wanted: list[Wanted]) -> torch.Tensor:
+        """Let ``wanted`` join, whose prompts are ``known`` up to a prefix; logits, shape (rows, vocabulary)."""
+        cache, before = recall(list(known.values()))
+        ids, after = _padded([prompt[len(each.ids) if each else 0 :] for prompt, each in known.items()])
         present = torch.cat([before, after], dim=1).to(self._model.device)
-        return self._forward(ids.to(self._model.device), present, cache), cache, present
+        logits = self._forward(ids.to(self._model.device), present, cache)
+        place = {prompt: row for row, prompt in enumerate(known)}
+        rows = torch.tensor([place[tuple(each.prompt)] for each in wanted], device=self._model.device)
+        for layer in cache.layers:
+            layer.keys, layer.values = layer.keys[rows], layer.values[rows]
+        self._join(wanted, cache, present[rows])
+        return logits[rows]
 
     def forget(self) -> None:
         """Forget what was computed for finished sequences, and keep nothing of those that run: the weights changed."""
@@ -178,6 +180,14 @@ class Decoder:
 def _widen(states: torch.Tensor, width: int) -> torch.Tensor:
     """Keys or values of shape (rows, heads, columns, size), padded on the left to ``width`` columns."""
     return torch.nn.functional.pad(states, (0, 0, width - states.shape[2], 0))
+
+
+def _parts(known: Mapping[tuple[int, ...], Prefix | None]) -> list[dict[tuple[int, ...], Prefix | None]]:
+    """Prompts with a prefix apart from those without: read together they would pad one another on both sides."""
+    parts: tuple[dict[tuple[int, ...], Prefix | None], ...] = ({}, {})
+    for prompt, prefix in known.items():
+        parts[prefix is None][prompt] = prefix
+    return [part for part in parts if part]
 
 
 def _padded(rows: Sequence[Sequence[int]]) -> tuple[torch.Tensor, torch.Tensor]:

@@ -89,7 +89,7 @@ class LocalEngine:
     async def updating(self) -> AsyncIterator[None]:
         """No token is sampled inside, so the weights may change."""
         async with self._weights:
-            self._forget = True
+            self._decoder.forget()
             yield
 
     async def sample(self, prompt: tuple[int, ...], settings: SamplingSettings, stop: int, *, key: str) -> Sample:
@@ -149,8 +149,8 @@ class LocalEngine:
     def _advance(self, joining: list[Wanted]) -> list[Wanted]:
         """A few tokens; ends early when a reply is finished, so that nobody waits for the others' sake."""
         if self._forget:
-            self._decoder.forget()
             self._forget = False
+            self._decoder.forget()
         finished = self._decoder.admit(joining) if joining else []
         for _ in range(0, _STEPS, self._burst):
             if finished or not len(self._decoder):

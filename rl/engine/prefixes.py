@@ -40,7 +40,7 @@ class Prefixes:
         """An empty memory.
 
         Args:
-            max_bytes: of keys and values; the oldest go first.
+            max_bytes: of keys and values; the oldest go first, and what is larger is not kept.
         """
         self._known: dict[tuple[int, ...], Prefix] = {}
         self._max_bytes = max_bytes
@@ -55,10 +55,14 @@ class Prefixes:
         self._known, self._bytes = {}, 0
 
     def keep(self, ids: Sequence[int], cache: DynamicCache, row: int, columns: torch.Tensor) -> None:
-        """Keep ``columns`` of a row of ``cache``, which are those of ``ids``."""
+        """Keep ``columns`` of a row of ``cache``, which are those of ``ids``, in place of what they go on from."""
         layers = tuple(torch.stack([each.keys[row, :, columns], each.values[row, :, columns]]) for each in cache.layers)
         prefix = Prefix(tuple(ids), layers)
-        self._drop(prefix.ids)
+        if prefix.nbytes > self._max_bytes:
+            return
+        for known in (prefix, self.find(prefix.ids)):
+            if known is not None:
+                self._drop(known.ids)
         self._known[prefix.ids] = prefix
         self._bytes += prefix.nbytes
         while self._bytes > self._max_bytes:

@@ -23,7 +23,6 @@ import contextlib
 import json
 import linecache
 import os
-import random
 import resource
 import select
 import signal
@@ -34,7 +33,7 @@ from typing import NamedTuple
 
 from . import group, linux, warm
 from .script import Program, report
-from .streams import begin, diverge
+from .streams import begin, diverge, fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -207,13 +206,9 @@ def _split(source: bytes, path: str) -> list[types.CodeType]:
 
 
 def _fork_quietly() -> int:
-    """Fork without what libraries do at forks: threads of OpenMP are ended before, and ``random`` keeps its state."""
+    """Fork without what libraries do at forks: threads of OpenMP are ended before, and random streams go on."""
     warm.pause_openmp()
-    state = random.getstate()
-    pid = os.fork()
-    if not pid:
-        random.setstate(state)
-    return pid
+    return fork()
 
 
 def _show_at(descriptor: int) -> None:

@@ -40,6 +40,38 @@ async def own_modules(backend: SandboxBackend) -> None:
         expect(result.output == "7\n", f"expected 7, got {result.output[-300:]!r}")
 
 
+_WORKERS = """
+import os
+import numpy as np
+for _ in range(2):
+    reader, writer = os.pipe()
+    if os.fork() == 0:
+        os.write(writer, repr(float(np.random.default_rng().random())).encode())
+        os._exit(0)
+    os.wait()
+    print(os.read(reader, 99).decode())
+"""
+
+
+@check()
+async def workers(backend: SandboxBackend) -> None:
+    """Processes that a seeded script forks draw each their own numbers, as without a seed."""
+    async with script(backend) as sandbox:
+        result = await sandbox.run(_WORKERS, timeout=60, seed="a")
+        found = result.output.split()
+        expect(result.status == "ok" and len(found) == 2, f"expected two numbers, got {result.output[-300:]!r}")
+        expect(found[0] != found[1], "two workers drew the same number")
+
+
+@check(stateful)
+async def odd_modules(backend: SandboxBackend) -> None:
+    """A cell that spoils libraries does not end the seeded cells after it."""
+    async with cell(backend) as sandbox:
+        await sandbox.run("import sys\nsys.modules['torch'] = None\nkept = 7", timeout=60, seed="a")
+        result = await sandbox.run("print(kept)", timeout=60, seed="b")
+        expect(result.output == "7\n", f"expected 7, got {result.status}: {result.output[-300:]!r}")
+
+
 @check(stateful)
 async def cells(backend: SandboxBackend) -> None:
     """A cell with a seed starts from it; the next, without one, goes on from there."""

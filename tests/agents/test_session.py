@@ -56,6 +56,19 @@ async def test_every_valid_submission_is_archived_and_older_ones_are_removed(tas
     assert session.submissions.grade().score == pytest.approx(0.5)
 
 
+async def test_a_look_changes_no_number_that_runs_draw(task: Task, backend: LocalBackend) -> None:
+    """A session that is opened again carries out the runs alone."""
+    draw = "import random, numpy; print(random.random(), numpy.random.random())"
+    drawn = []
+    for looks in (1, 0):
+        async with await AgentSession.open(task, backend, "clean", seed="thread") as session:
+            for _ in range(looks):
+                assert await session.look("print(1)") == "1"
+            drawn.append([(await session.python(draw)).observation for _ in range(2)])
+    assert drawn[0] == drawn[1]
+    assert drawn[0][0] != drawn[0][1]
+
+
 async def test_clean_tells_no_score(task: Task, backend: LocalBackend) -> None:
     async with await AgentSession.open(task, backend, "clean") as session:
         await session.python(submit(0.5))

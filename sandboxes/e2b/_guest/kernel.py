@@ -14,7 +14,6 @@ import contextlib
 import json
 import linecache
 import os
-import random
 import resource
 import select
 import signal
@@ -22,7 +21,7 @@ import sys
 import traceback
 import types
 
-from ..._guest.streams import begin, diverge
+from ..._guest.streams import begin, diverge, fork
 from ..._guest.warm import pause_openmp
 
 TYPE_CHECKING = False
@@ -48,16 +47,16 @@ def serve(folder: str, environment: dict[str, str]) -> None:
 
 
 def _take(folder: str, request: dict[str, Any], names: dict[str, Any]) -> None:
-    for index in request["diverge"]:
-        diverge(index)
-    if request["seed"] is not None:
-        begin(request["seed"])
     output = os.open(f"{folder}/output", os.O_WRONLY)
     end = os.open(f"{folder}/end", os.O_WRONLY)
     pause_openmp()
     forked = len(os.listdir("/proc/self/task")) == 1
     _tell(end, {"kernel": os.getpid(), "forked": forked})
     if not forked or _fork_survives(end, output):
+        for index in request["diverge"]:
+            diverge(index)
+        if request["seed"] is not None:
+            begin(request["seed"])
         _run(request, names, output, end)
 
 
@@ -70,10 +69,8 @@ def _fork_survives(end: int, output: int) -> bool:
     """
     kernel = os.getpid()
     told, tell = os.pipe()
-    state = random.getstate()
-    child = os.fork()
+    child = fork()
     if child == 0:
-        random.setstate(state)  # which Python seeds anew in every child
         os.close(told)
         _heirs.append(tell)
         return True

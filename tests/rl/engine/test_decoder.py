@@ -111,6 +111,25 @@ def test_a_prompt_of_several_samples_is_read_once(model, monkeypatch):
     assert [each.ids for each in sequences] == [alone(model, seed, PROMPTS[seed // 4])[0] for seed in range(8)]
 
 
+def test_prompts_with_and_without_a_prefix_are_read_apart(model, monkeypatch):
+    """Together a long prefix beside a long new prompt would take as many columns as both."""
+    decoder = Decoder(model)
+    first = wanted(0, list(range(10, 60)), tokens=4)
+    decoder.admit([first])
+    while len(decoder):
+        decoder.step()
+    prompts = [list(range(5, 45)), [*first.prompt, *first.ids, 40], [7]]
+    sequences = [wanted(1 + row, prompt, tokens=6) for row, prompt in enumerate(prompts)]
+    decoder.admit(sequences)
+    assert decoder._present.shape[1] == len(prompts[1])
+    while len(decoder):
+        decoder.step()
+    for row, each in enumerate(sequences):
+        ids, logprobs = alone(model, 1 + row, prompts[row], tokens=6)
+        assert each.ids == ids
+        assert each.logprobs == pytest.approx(logprobs, abs=1e-5)
+
+
 def test_nothing_computed_with_other_weights_is_used(model):
     """Neither of finished sequences nor of those that ran when the weights changed."""
     changed = copy.deepcopy(model)
@@ -212,6 +231,6 @@ async def test_the_engine_forgets_when_weights_change_and_when_the_last_episode_
     await engine.sample((10,), settings, STOP, key="c")
     assert len(known) == 2
     async with engine.updating():
-        pass
+        assert len(known) == 0
     await engine.sample((11,), settings, STOP, key="d")
     assert len(known) == 1

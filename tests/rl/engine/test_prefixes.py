@@ -22,8 +22,8 @@ def keep(prefixes, *ids):
 
 def test_the_longest_beginning_is_found_and_never_the_whole_prompt():
     prefixes = Prefixes()
-    keep(prefixes, 1, 2)
     keep(prefixes, 1, 2, 3, 4)
+    keep(prefixes, 1, 2)
     keep(prefixes, 1, 9)
     assert prefixes.find((1, 2, 3, 4, 5)).ids == (1, 2, 3, 4)
     assert prefixes.find((1, 2, 3, 4)).ids == (1, 2)
@@ -39,8 +39,22 @@ def test_the_oldest_goes_first_and_what_is_kept_again_is_new():
     keep(prefixes, 1, 2)
     keep(prefixes, 5, 6)
     assert [prefixes.find((*ids, 0)) is not None for ids in ((1, 2), (3, 4), (5, 6))] == [True, False, True]
+
+
+def test_what_is_larger_than_the_bound_drives_nothing_out():
+    prefixes = Prefixes(max_bytes=2 * 2 * 3 * 2 * 4 * 4)
+    keep(prefixes, 1, 2)
     keep(prefixes, *range(50))
-    assert len(prefixes) == 0
+    assert prefixes.find((1, 2, 3)) is not None
+    assert len(prefixes) == 1
+
+
+def test_a_later_turn_takes_the_place_of_the_one_before():
+    prefixes = Prefixes()
+    keep(prefixes, 1, 2)
+    keep(prefixes, 1, 2, 3, 4)
+    assert len(prefixes) == 1
+    assert prefixes.find((1, 2, 9)) is None
 
 
 def test_a_cache_is_made_of_what_is_known_padded_on_the_left():

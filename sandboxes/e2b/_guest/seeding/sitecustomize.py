@@ -11,7 +11,7 @@ import os
 import sys
 
 SEED = "SANDMLE_SEED"
-"""The variable that names the seed; the script does not see it."""
+"""The variable that names the seed; it is taken out of the environment."""
 
 
 def _start() -> None:
