@@ -24,7 +24,7 @@ from rllm.trainer.backend_protocol import BackendProtocol
 
 from sandmle.rl.algorithms import Estimator
 from sandmle.rl.checkpoints import PolicyWeights, TrainerState
-from sandmle.rl.groups import drop_stale, gather_groups
+from sandmle.rl.groups import BASELINE, drop_stale, gather_groups
 from sandmle.rl.rllm.grouping import give_advantages
 from sandmle.rl.rllm.serving import Serving
 from sandmle.rl.rows import sampled_rows
@@ -130,16 +130,18 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         return await agent_workflow_engine.execute_tasks(tasks, ids, is_validation=is_validation)
 
     def transform_to_backend_batch(self, trainer_state: Any, **_: Any) -> list[Group]:
-        """Our groups of the episodes that rLLM kept, without rows that are too old to learn from."""
+        """Our groups of the episodes that rLLM kept, without rows that are too old to learn from.
+
+        Where groups run ahead, advantages of ours are those among what is left; a lone rollout has none.
+        """
         learning = self._learning
-        if learning.estimator is not None and learning.settings.groups.max_staleness:
-            for group in trainer_state.trajectory_groups:
-                give_advantages(group, learning.estimator)
-        oldest = learning.state.updates - learning.settings.groups.max_staleness
-        groups = [_group_of(group) for group in trainer_state.trajectory_groups]
-        fresh = [drop_stale(group, oldest) for group in groups]
+        theirs, staleness = trainer_state.trajectory_groups, learning.settings.groups.max_staleness
+        groups = [_group_of(group) for group in theirs]
+        fresh = [drop_stale(group, learning.state.updates - staleness) for group in groups]
         self._stale = _rows(groups) - _rows(fresh)
-        return fresh
+        if learning.estimator is None or not staleness:
+            return fresh
+        return [ours for ours, group in zip(fresh, theirs, strict=True) if _judged(ours, group, learning.estimator)]
 
     async def process_backend_batch(self, trainer_state: Any, **_: Any) -> None:
         """Nothing: the sampler's log-probabilities are in the rows."""
@@ -192,10 +194,18 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
         """Tell which pass over the tasks it is."""
         self._learning.on_epoch(trainer_state.epoch)
 
+    def _drawn(self, trainer_state: Any) -> int:
+        """Groups drawn so far; where they run ahead, those that were dropped or still play included."""
+        learning, loader = self._learning, trainer_state.train_dataloader
+        if not learning.settings.groups.max_staleness:
+            return learning.state.groups + learning.settings.batch
+        place = loader.state_dict()
+        return int(place["epoch"] * len(loader) + place["cursor"])
+
     async def on_batch_end(self, trainer_state: Any) -> None:
         """Count the update, whether or not there was anything to learn, and put it on disk."""
         learning, number = self._learning, trainer_state.global_step
-        learning.state = TrainerState(updates=number, groups=learning.state.groups + learning.settings.batch)
+        learning.state = TrainerState(updates=number, groups=self._drawn(trainer_state))
         assert self.rollout_engine is not None
         self.rollout_engine.weight_version = learning.serving.engine.weight_version = number
         learning.on_update({"update": number, **_tallied(trainer_state), **_numbers(trainer_state.metrics)})
@@ -205,6 +215,16 @@ class EmbeddedBackend(BackendProtocol[Any, Any]):  # type: ignore[misc]
 
 def _rows(groups: list[Group]) -> int:
     return sum(len(rollout.rows) for group in groups for rollout in group.rollouts)
+
+
+def _judged(ours: Group, theirs: Any, estimator: Estimator) -> bool:
+    """Give our advantages to the trajectories of the rollouts that are left; False if those are too few for any."""
+    left = {rollout.id for rollout in ours.rollouts}
+    trajectories = [each for each in theirs.trajectories if each.uid in left]
+    if len(trajectories) < BASELINE:
+        return False
+    give_advantages(trajectories, estimator)
+    return True
 
 
 def _group_of(group: Any) -> Group:

@@ -31,13 +31,15 @@ _KEPT = ("env_done", "unknown", "max_turns_exceeded", "max_prompt_length_exceede
 
 PLAYED_BY_US: Mapping[str, Any] = {
     "rllm.workflow.raise_on_error": False,
+    "rllm.workflow.retry_limit": 1,
     "rllm.compact_filtering.enable": True,
     **{f"rllm.compact_filtering.mask_{reason}": True for reason in _MASKED},
     **{f"rllm.compact_filtering.mask_{reason}": False for reason in _KEPT},
     "rllm.rejection_sample.min_trajs_per_group": 2,
     "rllm.gateway.host": "127.0.0.1",
 }
-"""Masks by the runner's status alone; one broken sandbox ends no training, and a lone episode teaches nothing."""
+"""Masks by the runner's status alone; one broken sandbox ends no training, and a lone episode teaches nothing.
+What broke is tried again by our runner; rLLM would also play again what a deadline cut off."""
 
 
 @dataclass(frozen=True)

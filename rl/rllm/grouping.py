@@ -59,7 +59,7 @@ class Grouping:
         groups = _default_traj_grouping_hook(episodes, transform, filtering)
         if self.estimator is not None:
             for group in groups:
-                give_advantages(group, self.estimator)
+                give_advantages(group.trajectories, self.estimator)
         return groups
 
 
@@ -70,9 +70,9 @@ def _refuse_all_masked(episodes: Sequence[Any]) -> None:
     raise nothing_came_through(told)
 
 
-def give_advantages(group: Any, estimator: Estimator) -> None:
-    """Put our advantages into the steps of a group of rLLM's."""
-    earned = [np.array([step.reward for step in each.steps]) for each in group.trajectories]
-    for trajectory, of_steps in zip(group.trajectories, estimator.advantages(earned), strict=True):
+def give_advantages(trajectories: Sequence[Any], estimator: Estimator) -> None:
+    """Put our advantages into the steps of the trajectories of one group of rLLM's."""
+    earned = [np.array([step.reward for step in each.steps]) for each in trajectories]
+    for trajectory, of_steps in zip(trajectories, estimator.advantages(earned), strict=True):
         for step, advantage in zip(trajectory.steps, of_steps.tolist(), strict=True):
             step.advantage = advantage

@@ -9,6 +9,7 @@ groups that have nothing to teach are kept, whatever ``groups`` says.
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -134,6 +135,7 @@ class Unified:
 
 
 async def _fit(trainer: UnifiedTrainer, playing: Playing) -> None:
+    others = asyncio.all_tasks()
     try:
         if playing.trouble is None:
             await trainer.fit_async()
@@ -141,7 +143,20 @@ async def _fit(trainer: UnifiedTrainer, playing: Playing) -> None:
             await playing.trouble.unless(trainer.fit_async())
     finally:
         await playing.aclose()
+        await _end_rest(asyncio.all_tasks() - others)
         trainer.shutdown()
+
+
+async def _end_rest(begun: set[asyncio.Task[Any]]) -> None:
+    """End what rLLM's asynchronous loop leaves running: it would play on as long as the caller's event loop lives."""
+    left = [task for task in begun if _name(task).startswith(f"{UnifiedTrainer.__name__}.")]
+    for task in left:
+        task.cancel()
+    await asyncio.gather(*left, return_exceptions=True)
+
+
+def _name(task: asyncio.Task[Any]) -> str:
+    return getattr(task.get_coro(), "__qualname__", "")
 
 
 def unified_config(grpo: GrpoSettings, seed: int, tasks: int, *, precomputed: bool) -> Any:

@@ -105,7 +105,7 @@ class Playing:
         return episode
 
     async def aclose(self) -> None:
-        """Break off all that still plays, and wait until its sandboxes are closed."""
+        """Break off all that plays, let nothing more be played, and wait until all sandboxes are closed."""
         await self._clocks.aclose()
 
     async def _played(self, player: Player, task: Task, index: int, repeat: int) -> Episode:
@@ -133,5 +133,5 @@ def _broken_off(plan: EpisodePlan, policy: str) -> Episode:
         protocol=plan.protocol,
         repeat=plan.repeat,
         status=EpisodeStatus.CANCELLED,
-        reason="its group went on without it (deadline_s, give_up_s)",
+        reason="cut off: its group's deadline had passed",
     )

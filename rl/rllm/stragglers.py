@@ -60,9 +60,17 @@ class Clocks:
         self._deadline_s = deadline_s
         self._give_up_s = give_up_s
         self._groups: dict[str, _Group] = {}
+        self._closed = False
 
     async def play(self, name: str, episode: Coroutine[Any, Any, Episode]) -> Episode | None:
-        """The episode, played as one of the group ``name``; None if the group has gone on without it."""
+        """The episode, played as one of the group ``name``; None if the group has gone on without it.
+
+        Raises:
+            CancelledError: all is closed.
+        """
+        if self._closed:
+            episode.close()
+            raise asyncio.CancelledError
         group = self._groups.get(name) or self._begin(name)
         task = asyncio.ensure_future(episode)
         group.running.add(task)
@@ -76,6 +84,8 @@ class Clocks:
             group.running.discard(task)
             self._leave(name, group)
         if task.cancelled():
+            if self._closed:
+                raise asyncio.CancelledError
             return None
         found = task.result()
         group.counted += counts(found)
@@ -83,7 +93,8 @@ class Clocks:
         return found
 
     async def aclose(self) -> None:
-        """Break off all that still plays, and wait until it has ended."""
+        """Break off all that plays, let nothing more be played, and wait until all has ended."""
+        self._closed = True
         groups, self._groups = list(self._groups.values()), {}
         for group in groups:
             group.go_on()

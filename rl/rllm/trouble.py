@@ -9,7 +9,7 @@ from typing import Any
 
 from sandmle.errors import BadInput, EnvironmentProblem
 from sandmle.rl.rllm.records import counts
-from sandmle.trajectory import Episode
+from sandmle.trajectory import Episode, EpisodeStatus
 
 __all__ = ["Trouble", "nothing_came_through"]
 
@@ -17,6 +17,11 @@ __all__ = ["Trouble", "nothing_came_through"]
 def nothing_came_through(reasons: Counter[str]) -> EnvironmentProblem:
     """Of a whole update no rollout counts; how many of each reason."""
     told = ", ".join(f"{reason} {count}" for reason, count in reasons.most_common())
+    if reasons.most_common(1)[0][0] == EpisodeStatus.CANCELLED.value:
+        return EnvironmentProblem(
+            f"no rollout of an update ended before it was given up ({told}); raise rollouts.give_up_s, which recipes"
+            " call play.give_up_seconds, and run the same command again"
+        )
     return EnvironmentProblem(
         f"every rollout of an update failed for a reason of infrastructure ({told}; `sandmle -v` tells more); mend"
         " it and run the same command again"

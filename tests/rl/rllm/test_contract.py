@@ -21,9 +21,10 @@ from sandmle.cli import run
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
 from sandmle.rl.algorithms import make_estimator
 from sandmle.rl.batches import make_examples
-from sandmle.rl.checkpoints import load_policy
+from sandmle.rl.checkpoints import TrainerState, load_policy
 from sandmle.rl.exports import export_tasks
-from sandmle.rl.rllm.backend import examples_of
+from sandmle.rl.rewards import get_preset, score_episode
+from sandmle.rl.rllm.backend import EmbeddedBackend, examples_of
 from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.episodes import as_rllm, stamped
 from sandmle.rl.rllm.local import Unified
@@ -179,11 +180,12 @@ class Stuck(Broken):
         return await self.backend.create(spec)
 
 
-def test_a_stuck_sandbox_stalls_no_update(inputs, tmp_path):
+@pytest.mark.parametrize("way", ["flow", "workflow"])
+def test_a_stuck_sandbox_stalls_no_update(inputs, tmp_path, way):
     asked = settings(inputs, 1)
     rollouts = asked.grpo.rollouts.model_copy(update={"deadline_s": 1.0})
     asked = asked.model_copy(update={"grpo": asked.grpo.model_copy(update={"rollouts": rollouts})})
-    (update,), (line,) = train(asked, tmp_path, Stuck(LocalBackend(allow_unisolated=True)))
+    (update,), (line,) = train(asked, tmp_path, Stuck(LocalBackend(allow_unisolated=True)), way=way)
     lost = [each for each in update.episodes if each.info["status"] == "cancelled"]
     assert (line["rollouts"], line["rollouts_cut"]) == (TASKS * GROUP - len(lost), len(lost))
     assert line["rollouts_masked"] == 0
@@ -224,10 +226,67 @@ def test_a_stuck_sandbox_stalls_no_asynchronous_update(inputs, tmp_path):
     assert all(line["rollouts"] == 2 * GROUP and line["rollouts_cut"] == 0 for line in metrics)
 
 
+class Counted(Broken):
+    """A backend that counts what is asked of it."""
+
+    made = 0
+
+    async def create(self, spec):
+        self.made += 1
+        return await self.backend.create(spec)
+
+
+def test_nothing_is_played_after_the_end(inputs, tmp_path):
+    """Whatever ran ahead ends with the training, though its event loop lives on."""
+    backend = Counted(LocalBackend(allow_unisolated=True))
+
+    async def watch():
+        reinforce = Unified(way="workflow")
+        await atrain(streaming(inputs, 1), tmp_path, backend=backend, reinforce=reinforce, trainer="rllm")
+        made = backend.made
+        await asyncio.sleep(1.0)
+        return backend.made - made, [task for task in asyncio.all_tasks() if "UnifiedTrainer" in repr(task)]
+
+    assert asyncio.run(watch()) == (0, [])
+
+
+def test_rows_that_are_too_old_leave_the_baseline():
+    """And a rollout that is left alone teaches nothing."""
+
+    def rollout(number, version, *, good):
+        turns = (turn(0, (1, 2), (3, 4), weight_version=version),)
+        reward = score_episode([good], None, get_preset("paper"))
+        return as_rllm(played(id=f"{number:016x}", turns=turns, reward=reward)).trajectories[0]
+
+    first = [rollout(0, 2, good=True), rollout(1, 2, good=False), rollout(2, 0, good=True)]
+    second = [rollout(3, 2, good=True), rollout(4, 0, good=False)]
+    limits = SimpleNamespace(groups=SimpleNamespace(max_staleness=1))
+    learning = SimpleNamespace(state=TrainerState(updates=3), settings=limits, estimator=GRPO)
+    backend = EmbeddedBackend(SimpleNamespace(), learning=learning)
+    groups = [SimpleNamespace(trajectories=each) for each in (first, second)]
+    (found,) = backend.transform_to_backend_batch(SimpleNamespace(trajectory_groups=groups))
+    assert [each.id for each in found.rollouts] == [f"{number:016x}" for number in (0, 1)]
+    (good,), (bad,) = GRPO.advantages([np.array([step.reward for step in each.steps]) for each in first[:2]])
+    assert [each.steps[0].advantage for each in first[:2]] == [good, bad]
+    assert good > 0 > bad
+
+
 def test_an_asynchronous_training_goes_on_where_it_was_stopped(inputs, tmp_path):
-    train(streaming(inputs, 1), tmp_path)
-    later, metrics = train(streaming(inputs, 2), tmp_path)
+    """Also where groups are dropped, so that more were played than were learnt from: no episode is made twice."""
+    dropping = {"groups": streaming(inputs, 1).grpo.groups.model_copy(update={"flat": "drop"})}
+    asked = [
+        each.model_copy(update={"grpo": each.grpo.model_copy(update=dropping)})
+        for each in (streaming(inputs, 1), streaming(inputs, 2))
+    ]
+    backends = [Counted(LocalBackend(allow_unisolated=True)) for _ in asked]
+    first, _ = train(asked[0], tmp_path, backends[0])
+    later, metrics = train(asked[1], tmp_path, backends[1])
     assert [line["update"] for line in metrics] == [2]
+    ids = [output_of(each).id for update in (*first, *later) for each in update.episodes]
+    assert len(set(ids)) == len(ids)
+    (last,) = (tmp_path / "checkpoints").glob("*-000002")
+    state = TrainerState.read(last / "trainer.json")
+    assert state.groups >= sum(backend.made for backend in backends) // GROUP
     assert {turn.weight_version for update in later for each in update.episodes for turn in output_of(each).turns} == {
         1
     }

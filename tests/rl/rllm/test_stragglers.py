@@ -109,3 +109,16 @@ async def test_a_play_that_is_cancelled_from_outside_closes_its_sandbox():
     with pytest.raises(asyncio.CancelledError):
         await play
     assert closed == [True]
+
+
+async def test_when_all_is_closed_nothing_more_is_played():
+    """Whoever plays is cancelled, rather than told of an episode that it would replace."""
+    clocks, closed = Clocks(2, None, None), []
+    play = asyncio.ensure_future(clocks.play("0/a-task", stuck(closed)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    await clocks.aclose()
+    for late in (play, clocks.play("1/a-task", done(0))):
+        with pytest.raises(asyncio.CancelledError):
+            await late
+    assert closed == [True]

@@ -133,7 +133,7 @@ async def test_a_stuck_endpoint_costs_its_episode_and_no_more(folder):
         first = await asyncio.gather(*(playing.episode(rows[0], f"b:{repeat}", Silent()) for repeat in range(3)))
         again = await playing.episode(rows[0], "b:0", Answers())
     assert [each.status for each in first] == [EpisodeStatus.ANSWERED, EpisodeStatus.CANCELLED, EpisodeStatus.ANSWERED]
-    assert first[1].reason == "its group went on without it (deadline_s, give_up_s)"
+    assert first[1].reason == "cut off: its group's deadline had passed"
     assert again.status is EpisodeStatus.ANSWERED
     assert len({each.id for each in (*first, again)}) == 4
     assert sorted(each.id for each in kept) == sorted(each.id for each in (*first, again))

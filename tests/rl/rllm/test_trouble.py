@@ -69,3 +69,11 @@ async def test_the_first_fault_that_the_user_must_mend_ends_it():
 
     with pytest.raises(BadInput, match="the task is broken"):
         await trouble.unless(train())
+
+
+async def test_where_all_were_cut_off_it_names_the_limit():
+    trouble = Trouble(2)
+    for status in (EpisodeStatus.CANCELLED, EpisodeStatus.CANCELLED):
+        trouble.hear(ended(status))
+    with pytest.raises(EnvironmentProblem, match=r"\(cancelled 2\); raise rollouts\.give_up_s"):
+        await trouble.unless(asyncio.Event().wait())
