@@ -96,8 +96,10 @@ async def test_ps_shows_no_process_of_ours_after_a_session(own_environment: Path
         sandboxes = [await backend.create(SandboxSpec()) for _ in range(3)]
         steps = [asyncio.create_task(sandbox.run("while True: pass", timeout=60)) for sandbox in sandboxes[:1]]
         assert (await sandboxes[1].run(daemon, timeout=30)).status == "ok"
-        watched = [os.pidfd_open(pid) for pid in check.left_behind(own_environment)]
-        assert len(watched) >= 4  # the zygote, the inits, and what the first step has started by now
+        async with asyncio.timeout(30):
+            while len(found := check.left_behind(own_environment)) < 5:  # the zygote, the inits, the first step
+                await asyncio.sleep(0.02)
+        watched = [os.pidfd_open(pid) for pid in found]
         await sandboxes[2].aclose()
     await asyncio.to_thread(await_ends, watched)
     assert check.left_behind(own_environment) == {}
