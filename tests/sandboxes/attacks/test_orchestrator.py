@@ -96,8 +96,8 @@ async def test_ps_shows_no_process_of_ours_after_a_session(own_environment: Path
         sandboxes = [await backend.create(SandboxSpec()) for _ in range(3)]
         steps = [asyncio.create_task(sandbox.run("while True: pass", timeout=60)) for sandbox in sandboxes[:1]]
         assert (await sandboxes[1].run(daemon, timeout=30)).status == "ok"
-        async with asyncio.timeout(30):
-            while len(found := check.left_behind(own_environment)) < 5:  # the zygote, the inits, the first step
+        async with asyncio.timeout(30):  # the zygote, the inits, the first step
+            while len(found := check.left_behind(own_environment)) < 5:  # noqa: ASYNC110 - nothing tells
                 await asyncio.sleep(0.02)
         watched = [os.pidfd_open(pid) for pid in found]
         await sandboxes[2].aclose()
