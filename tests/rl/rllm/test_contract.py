@@ -13,18 +13,15 @@ import pytest
 pytest.importorskip("rllm.trainer.unified_trainer", reason="rllm is not installed")
 pytest.importorskip("torch", reason="needs the extra train")
 
+from rllm_backends import Barren, Broken, Refused, Stuck, assert_ours
 from rllm_contract import GROUP as RECORDED
 from rllm_contract import make_inputs, plain, settings, train
 from rllm_example import played, turn
 
 from sandmle.cli import run
 from sandmle.errors import BadInput, EnvironmentProblem, InfraError
-from sandmle.rl.algorithms import make_estimator
-from sandmle.rl.batches import make_examples
-from sandmle.rl.checkpoints import TrainerState, load_policy
+from sandmle.rl.checkpoints import load_policy
 from sandmle.rl.exports import export_tasks
-from sandmle.rl.rewards import get_preset, score_episode
-from sandmle.rl.rllm.backend import EmbeddedBackend, examples_of
 from sandmle.rl.rllm.compose import compose
 from sandmle.rl.rllm.episodes import as_rllm, stamped
 from sandmle.rl.rllm.local import Unified
@@ -36,7 +33,6 @@ from sandmle.sandboxes import LocalBackend
 from sandmle.trajectory import MASKED_STATUSES, EpisodeStatus
 
 UPDATES, TASKS, GROUP = 5, 2, 4
-GRPO = make_estimator({"name": "grpo"})
 
 
 @pytest.fixture(scope="module")
@@ -103,35 +99,6 @@ def test_a_task_is_a_group_and_each_turn_knows_its_weights(trained):
                 assert [turn.weight_version for turn in trajectory.output.turns] == [version] * len(trajectory.steps)
 
 
-def their_rows(trajectory):
-    """Token ids, mask and advantages by the steps of one of rLLM's trajectories: a row as long as prompts go on."""
-    rows = []
-    for step in trajectory.steps:
-        if not rows or step.prompt_ids[: len(rows[-1][0])] != rows[-1][0]:
-            rows.append(([], [], []))
-        ids, mask, advantages = rows[-1]
-        asked, sampled = step.prompt_ids[len(ids) :], step.response_ids
-        each = step.advantage if isinstance(step.advantage, list) else [step.advantage] * len(sampled)
-        ids += [*asked, *sampled]
-        mask += [False] * len(asked) + [True] * len(sampled)
-        advantages += [0.0] * len(asked) + each
-    return rows
-
-
-def assert_ours(update):
-    """What rLLM's groups hold, and what our backend learns from, is what our own loop would; gives the examples."""
-    ours = [example for group in update.ours for example in make_examples(group, GRPO)]
-    theirs = [row for group in update.groups for trajectory in group.trajectories for row in their_rows(trajectory)]
-    for example, learnt, (ids, mask, advantages) in zip(
-        ours, examples_of(update.ours, update.groups), theirs, strict=True
-    ):
-        assert example.row.token_ids.tolist() == learnt.row.token_ids.tolist() == ids
-        assert example.row.mask.tolist() == mask
-        assert example.advantages == pytest.approx(np.array(advantages), abs=1e-9)
-        assert example.advantages == pytest.approx(learnt.advantages, abs=1e-9)
-    return ours
-
-
 def test_tokens_masks_and_advantages_are_ours(trained):
     _, held, _ = trained
     found = [assert_ours(update) for update in held]
@@ -143,22 +110,6 @@ def test_tokens_masks_and_advantages_are_ours(trained):
     assert tuple(step.logprobs) == pytest.approx(tokens.logprobs)
 
 
-class Broken:
-    """A backend whose first episode never gets a sandbox."""
-
-    def __init__(self, backend):
-        self.backend, self.doomed = backend, None
-
-    async def create(self, spec):
-        self.doomed = self.doomed or asyncio.current_task()
-        if asyncio.current_task() is self.doomed:
-            raise InfraError("no sandbox today")
-        return await self.backend.create(spec)
-
-    def __getattr__(self, name):
-        return getattr(self.backend, name)
-
-
 def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs, tmp_path):
     backend = LocalBackend(allow_unisolated=True)
     (update,), (line,) = train(settings(inputs, 1), tmp_path, Broken(backend), advantages="rllm")
@@ -168,16 +119,6 @@ def test_what_our_infrastructure_broke_is_masked_and_leaves_the_baseline(inputs,
     assert (line["rollouts"], line["rollouts_masked"]) == (TASKS * GROUP - 1, 1)
     assert sorted(len(group.trajectories) for group in update.groups) == [GROUP - 1, GROUP]
     assert_ours(update)
-
-
-class Stuck(Broken):
-    """A backend whose first episode waits for a sandbox for ever."""
-
-    async def create(self, spec):
-        self.doomed = self.doomed or asyncio.current_task()
-        if asyncio.current_task() is self.doomed:
-            await asyncio.Event().wait()
-        return await self.backend.create(spec)
 
 
 @pytest.mark.parametrize("way", ["flow", "workflow"])
@@ -193,126 +134,6 @@ def test_a_stuck_sandbox_stalls_no_update(inputs, tmp_path, way):
     assert all(not trajectory.steps for each in lost for trajectory in each.trajectories)
     assert sum(len(group.trajectories) for group in update.groups) == TASKS * GROUP - len(lost)
     assert_ours(update)
-
-
-def streaming(inputs, updates, **rollouts):
-    """Settings with which groups run ahead by one update."""
-    asked = settings(inputs, updates)
-    changed = {
-        "groups": asked.grpo.groups.model_copy(update={"max_staleness": 1, "flat": "keep"}),
-        "rollouts": asked.grpo.rollouts.model_copy(update=rollouts),
-    }
-    return asked.model_copy(update={"grpo": asked.grpo.model_copy(update=changed)})
-
-
-@pytest.mark.parametrize("advantages", ["rllm", "ours"])
-def test_the_asynchronous_loop_learns_the_same_from_rollouts_that_run_ahead(inputs, tmp_path, advantages):
-    held, metrics = train(streaming(inputs, 4), tmp_path, advantages=advantages)
-    assert [line["update"] for line in metrics] == [1, 2, 3, 4]
-    ages = []
-    for number, update in enumerate(held):
-        assert len(update.groups) == len(update.ours) == 2
-        for example in assert_ours(update):
-            ages.append(number - example.row.weight_version)
-    assert max(ages) == 1
-    assert min(ages) == 0
-    episodes = [each.trajectories[0].output for update in held for each in update.episodes]
-    assert len({each.id for each in episodes}) == len(episodes) == 4 * 2 * GROUP
-
-
-def test_a_stuck_sandbox_stalls_no_asynchronous_update(inputs, tmp_path):
-    _, metrics = train(streaming(inputs, 3), tmp_path, Stuck(LocalBackend(allow_unisolated=True)))
-    assert [line["update"] for line in metrics] == [1, 2, 3]
-    assert all(line["rollouts"] == 2 * GROUP and line["rollouts_cut"] == 0 for line in metrics)
-
-
-class Counted(Broken):
-    """A backend that counts what is asked of it."""
-
-    made = 0
-
-    async def create(self, spec):
-        self.made += 1
-        return await self.backend.create(spec)
-
-
-def test_nothing_is_played_after_the_end(inputs, tmp_path):
-    """Whatever ran ahead ends with the training, though its event loop lives on."""
-    backend = Counted(LocalBackend(allow_unisolated=True))
-
-    async def watch():
-        reinforce = Unified(way="workflow")
-        await atrain(streaming(inputs, 1), tmp_path, backend=backend, reinforce=reinforce, trainer="rllm")
-        made = backend.made
-        await asyncio.sleep(1.0)
-        return backend.made - made, [task for task in asyncio.all_tasks() if "UnifiedTrainer" in repr(task)]
-
-    assert asyncio.run(watch()) == (0, [])
-
-
-def test_rows_that_are_too_old_leave_the_baseline():
-    """And a rollout that is left alone teaches nothing."""
-
-    def rollout(number, version, *, good):
-        turns = (turn(0, (1, 2), (3, 4), weight_version=version),)
-        reward = score_episode([good], None, get_preset("paper"))
-        return as_rllm(played(id=f"{number:016x}", turns=turns, reward=reward)).trajectories[0]
-
-    first = [rollout(0, 2, good=True), rollout(1, 2, good=False), rollout(2, 0, good=True)]
-    second = [rollout(3, 2, good=True), rollout(4, 0, good=False)]
-    limits = SimpleNamespace(groups=SimpleNamespace(max_staleness=1))
-    learning = SimpleNamespace(state=TrainerState(updates=3), settings=limits, estimator=GRPO)
-    backend = EmbeddedBackend(SimpleNamespace(), learning=learning)
-    groups = [SimpleNamespace(trajectories=each) for each in (first, second)]
-    (found,) = backend.transform_to_backend_batch(SimpleNamespace(trajectory_groups=groups))
-    assert [each.id for each in found.rollouts] == [f"{number:016x}" for number in (0, 1)]
-    (good,), (bad,) = GRPO.advantages([np.array([step.reward for step in each.steps]) for each in first[:2]])
-    assert [each.steps[0].advantage for each in first[:2]] == [good, bad]
-    assert good > 0 > bad
-
-
-def test_an_asynchronous_training_goes_on_where_it_was_stopped(inputs, tmp_path):
-    """Also where groups are dropped, so that more were played than were learnt from: no episode is made twice."""
-    dropping = {"groups": streaming(inputs, 1).grpo.groups.model_copy(update={"flat": "drop"})}
-    asked = [
-        each.model_copy(update={"grpo": each.grpo.model_copy(update=dropping)})
-        for each in (streaming(inputs, 1), streaming(inputs, 2))
-    ]
-    backends = [Counted(LocalBackend(allow_unisolated=True)) for _ in asked]
-    first, _ = train(asked[0], tmp_path, backends[0])
-    later, metrics = train(asked[1], tmp_path, backends[1])
-    assert [line["update"] for line in metrics] == [2]
-    ids = [output_of(each).id for update in (*first, *later) for each in update.episodes]
-    assert len(set(ids)) == len(ids)
-    (last,) = (tmp_path / "checkpoints").glob("*-000002")
-    state = TrainerState.read(last / "trainer.json")
-    assert state.groups >= sum(backend.made for backend in backends) // GROUP
-    assert {turn.weight_version for update in later for each in update.episodes for turn in output_of(each).turns} == {
-        1
-    }
-
-
-def output_of(episode):
-    (trajectory,) = episode.trajectories
-    return trajectory.output
-
-
-@pytest.mark.parametrize(
-    ("backend", "told"), [("Barren", "^every rollout of an update failed"), ("Refused", "no isolation here")]
-)
-def test_what_ends_a_training_ends_an_asynchronous_one(inputs, tmp_path, backend, told):
-    with pytest.raises(EnvironmentProblem, match=told):
-        train(streaming(inputs, 1), tmp_path, {"Barren": Barren, "Refused": Refused}[backend]())
-
-
-class Barren:
-    """A backend that never has a sandbox."""
-
-    async def create(self, spec):
-        raise InfraError("no sandbox today")
-
-    async def aclose(self):
-        pass
 
 
 def test_a_batch_that_our_infrastructure_broke_ends_the_training(inputs, tmp_path):
@@ -390,16 +211,6 @@ def test_a_training_goes_on_where_it_was_stopped_and_stays_with_its_trainer(inpu
         assert sorted(numbers) == list(range(epoch * TASKS * GROUP, (epoch + 1) * TASKS * GROUP))
     with pytest.raises(BadInput, match="holds a training of the trainer rllm"):
         asyncio.run(atrain(settings(inputs, 3), tmp_path, allow_unisolated=True))
-
-
-class Refused:
-    """A backend of a machine that can't shut anything in."""
-
-    async def create(self, spec):
-        raise EnvironmentProblem("no isolation here")
-
-    async def aclose(self):
-        pass
 
 
 @pytest.mark.parametrize("way", ["flow", "workflow"])
