@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache
 from math import isfinite, nan
 from pathlib import Path
 
@@ -30,25 +31,20 @@ def rewards_of(training: Path) -> list[float]:
 
 
 def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:
-    """Draw one line a training, rewards from 0 to 1 over updates.
+    """Draw one line a training, rewards from 0 to 1 over updates; the seeds of an arm, among other arms, look alike.
 
     Args:
         curves: mean rewards by the training's name; updates whose reward is not known are left out.
         path: of the PNG.
     """
-    font = ImageFont.load_default(14 * _FINE)
+    lines = _lines(curves)
+    colours = {line: COLOURS[place % len(COLOURS)] for place, line in enumerate(dict.fromkeys(lines.values()))}
     room = 50 * _FINE
-    picture = Image.new("RGB", (LEFT + WIDTH + room, TOP + HEIGHT + room + LINE * len(curves)), "white")
+    picture = Image.new("RGB", (LEFT + WIDTH + room, TOP + HEIGHT + room + LINE * len(colours)), "white")
     pen = ImageDraw.Draw(picture)
     longest = max([1, *map(len, curves.values())])
-    pen.text((LEFT, 10 * _FINE), "Mean reward of the rollouts of each update", "black", font)
-    for tick in range(6):
-        y = TOP + HEIGHT * (1 - tick / 5)
-        pen.line([(LEFT, y), (LEFT + WIDTH, y)], "#dddddd", _FINE)
-        pen.text((LEFT / 3, y), f"{tick / 5:.1f}", "black", font, anchor="lm")
-    pen.text((LEFT + WIDTH, TOP + HEIGHT + LINE / 2), f"update {longest}", "black", font, anchor="rm")
-    for place, (name, rewards) in enumerate(curves.items()):
-        colour = COLOURS[place % len(COLOURS)]
+    _draw_axes(pen, longest)
+    for name, rewards in curves.items():
         step = WIDTH / max(longest - 1, 1)
         points = [
             (LEFT + step * number, TOP + HEIGHT * (1 - reward))
@@ -56,10 +52,31 @@ def draw_curves(curves: Mapping[str, Sequence[float]], path: Path) -> None:
             if isfinite(reward)
         ]
         if points:
-            pen.line(points, colour, 3 * _FINE, "curve")
+            pen.line(points, colours[lines[name]], 3 * _FINE, "curve")
+    for place, (line, colour) in enumerate(colours.items()):
         y = TOP + HEIGHT + room + LINE * (place - 0.5)
         pen.line([(LEFT, y), (LEFT * 1.5, y)], colour, 3 * _FINE)
-        pen.text((LEFT * 1.7, y), name, "black", font, anchor="lm")
+        pen.text((LEFT * 1.7, y), line, "black", _font(), anchor="lm")
     written = io.BytesIO()
     picture.reduce(_FINE).save(written, "PNG")
     write_bytes(path, written.getvalue())
+
+
+def _lines(names: Iterable[str]) -> dict[str, str]:
+    """What the legend calls each training: by its arm, or, where there is one arm alone, by its whole name."""
+    arms = {name: name.partition(", seed ")[0] for name in names}
+    return arms if len(set(arms.values())) > 1 else {name: name for name in arms}
+
+
+def _draw_axes(pen: ImageDraw.ImageDraw, longest: int) -> None:
+    pen.text((LEFT, 10 * _FINE), "Mean reward of the rollouts of each update", "black", _font())
+    for tick in range(6):
+        y = TOP + HEIGHT * (1 - tick / 5)
+        pen.line([(LEFT, y), (LEFT + WIDTH, y)], "#dddddd", _FINE)
+        pen.text((LEFT / 3, y), f"{tick / 5:.1f}", "black", _font(), anchor="lm")
+    pen.text((LEFT + WIDTH, TOP + HEIGHT + LINE / 2), f"update {longest}", "black", _font(), anchor="rm")
+
+
+@cache
+def _font() -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    return ImageFont.load_default(14 * _FINE)

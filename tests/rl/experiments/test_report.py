@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from PIL import Image
 
 from sandmle.rl.experiments._costs import Cost
-from sandmle.rl.experiments._curves import draw_curves
+from sandmle.rl.experiments._curves import COLOURS, draw_curves
 from sandmle.rl.experiments._measure import Measured
 from sandmle.rl.experiments._report import ExperimentReport, arm_rows
 
@@ -99,6 +100,17 @@ def test_every_arm_is_printed_whatever_it_shows():
     table = report(rows).to_markdown()
     assert "| worse (chosen) | 0.200 [0.100, 0.300] | -0.300 [-0.400, -0.200] |" in table
     assert "| worse | 1 | 64 | 9,000 | 70 | 12 |" in table
+
+
+def test_seeds_of_an_arm_look_alike_among_other_arms(tmp_path):
+    def colours(*names):
+        draw_curves({name: [0.2 + 0.1 * place] * 2 for place, name in enumerate(names)}, tmp_path / "curves.png")
+        with Image.open(tmp_path / "curves.png") as picture:
+            found = {colour for _, colour in picture.getcolors(picture.width * picture.height)}
+        return [f"#{r:02x}{g:02x}{b:02x}" in COLOURS for r, g, b in found].count(True)
+
+    assert colours("grpo, seed 0", "grpo, seed 1") == 2
+    assert colours("grpo, seed 0", "grpo, seed 1", "other, seed 0", "other, seed 1") == 2
 
 
 def test_curves_are_a_picture(tmp_path):
