@@ -9,7 +9,7 @@ where a token of the loss mask is predicted, in float32.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +22,7 @@ from sandmle.rl.checkpoints import PolicyWeights
 from sandmle.rl.losses.entropy import token_entropy
 from sandmle.rl.losses.policy import LossInputs, policy_loss
 from sandmle.rl.losses.settings import LossSettings
+from sandmle.rl.trainer._gradients import Gradients, Loss, Metrics
 from sandmle.rl.trainer._settings import OptimizerSettings
 from sandmle.rl.types import Example, Row
 
@@ -29,8 +30,6 @@ if TYPE_CHECKING:
     from transformers import PreTrainedModel
 
 __all__ = ["Learner", "Metrics", "token_logprobs"]
-
-Metrics = dict[str, float]
 
 
 class Learner:
@@ -59,6 +58,7 @@ class Learner:
             betas=settings.betas,
             weight_decay=settings.weight_decay,
         )
+        self._gradients = Gradients(policy.model, settings.micro_batches_at_once)
 
     def state(self) -> dict[str, Any]:
         """What ``restore`` needs to go on: the optimizer, and adapters where there are any."""
@@ -142,17 +142,12 @@ class Learner:
         with torch.no_grad():
             return token_logprobs(self._reference, batch)[0]
 
-    def _step(
-        self, examples: Sequence[Example], loss: Callable[[Batch], tuple[Tensor, dict[str, Tensor]]], rate: float
-    ) -> Metrics:
+    def _step(self, examples: Sequence[Example], loss: Loss, rate: float) -> Metrics:
         model, settings = self._policy.model, self._settings
-        metrics: Metrics = {}
         model.train()
         pad = self._policy.tokenizer.pad
-        for batch in micro_batches(examples, max_tokens=settings.micro_batch_tokens, pad_id=pad):
-            part, found = loss(batch)
-            part.backward()
-            metrics = {name: metrics.get(name, 0.0) + float(value) for name, value in found.items()}
+        batches = micro_batches(examples, max_tokens=settings.micro_batch_tokens, pad_id=pad)
+        metrics = self._gradients.add(batches, loss)
         norm = torch.nn.utils.clip_grad_norm_(model.parameters(), settings.max_grad_norm)
         for group in self.optimizer.param_groups:
             group["lr"] = settings.learning_rate * rate

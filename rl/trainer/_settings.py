@@ -40,6 +40,8 @@ class OptimizerSettings(Record):
         decay: whether it then falls along a cosine to a tenth.
         max_grad_norm: longer gradients are shortened to it.
         micro_batch_tokens: cells of one forward pass, padding included.
+        micro_batches_at_once: how many are computed side by side, each in a thread; it takes as many times the memory,
+            and without dropout the gradient is the same to the last bit.
         gradient_checkpointing: recompute activations, for less memory.
     """
 
@@ -50,6 +52,7 @@ class OptimizerSettings(Record):
     weight_decay: Annotated[float, Field(ge=0)] = 0.0
     max_grad_norm: Annotated[float, Field(gt=0)] = 1.0
     micro_batch_tokens: Annotated[int, Field(gt=0)] = 16_384
+    micro_batches_at_once: Annotated[int, Field(ge=1)] = 1
     gradient_checkpointing: bool = False
 
 
