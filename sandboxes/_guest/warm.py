@@ -8,7 +8,6 @@ import contextlib
 import ctypes
 import gc
 import importlib
-import io
 import operator
 import os
 import re
@@ -150,7 +149,10 @@ def _prime() -> None:
 
     values = np.random.default_rng(0).normal(size=(40, 2))
     table = pd.DataFrame(values, columns=["a", "b"]).assign(c="x", y=values[:, 0] > 0)
-    table = pd.read_csv(io.StringIO(table.to_csv(index=False)))
+    descriptor = os.memfd_create("table")
+    table.to_csv(f"/proc/self/fd/{descriptor}", index=False)
+    table = pd.read_csv(f"/proc/self/fd/{descriptor}")
+    os.close(descriptor)
     features, labels = table[["a", "b", "c"]], table["y"]
     columns = make_column_transformer((StandardScaler(), ["a", "b"]), (OneHotEncoder(), ["c"]))
     cross_val_score(make_pipeline(columns, LogisticRegression()), features, labels, cv=2)
