@@ -36,7 +36,7 @@ class Gradients:
         """Of those parameters that need gradients.
 
         Args:
-            model: whose forward pass draws nothing at random, if several are computed at once.
+            model: one without dropout, if several are computed at once.
             at_once: micro-batches that are computed at once.
         """
         self._parameters = [each for each in model.parameters() if each.requires_grad]

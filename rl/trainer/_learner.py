@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from sandmle.errors import BadInput
 from sandmle.rl._torch import Tensor, torch
 from sandmle.rl.adapters import adapter_state
 from sandmle.rl.batches import Batch, Totals, micro_batches, pad
@@ -44,7 +45,12 @@ class Learner:
             policy: whose weights it changes.
             settings: of the steps.
             reference: the weights that a KL penalty holds the policy to; they stay as they are.
+
+        Raises:
+            BadInput: several micro-batches at once, of a model with dropout: which is first to draw would be chance.
         """
+        if settings.micro_batches_at_once > 1 and _drops_out(policy.model):
+            raise BadInput("optimizer.micro_batches_at_once must be 1 for a model with dropout")
         self._policy = policy
         self._reference = reference
         self._settings = settings
@@ -180,3 +186,8 @@ def token_logprobs(model: PreTrainedModel, batch: Batch) -> tuple[Tensor, Tensor
 
 def _like(values: np.ndarray, tensor: Tensor) -> Tensor:
     return torch.from_numpy(values).to(tensor)
+
+
+def _drops_out(model: PreTrainedModel) -> bool:
+    rates = model.config.to_dict().items()
+    return any(isinstance(rate, float) and rate > 0 and name.endswith(("dropout", "pdrop")) for name, rate in rates)

@@ -13,7 +13,7 @@ import sandmle
 
 HERE = Path(__file__).parent
 QUICK = tuple(f"attacks/test_{name}.py" for name in ("files", "network", "rights", "secrets", "siblings"))
-ALL = ("attacks", "test_zygote.py", "test_cells.py", "test_forks.py")
+ALL = ("attacks", "test_script.py", "test_warm.py", "test_zygote.py", "test_cells.py", "test_forks.py")
 
 
 def as_nobody(*command: str, folder: Path) -> subprocess.CompletedProcess[str]:

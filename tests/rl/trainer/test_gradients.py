@@ -9,28 +9,20 @@ import pytest
 torch = pytest.importorskip("torch", reason="needs the extra train")
 pytest.importorskip("transformers", reason="needs the extra train")
 
+from sandmle.errors import BadInput
 from sandmle.rl.adapters import add_adapters
-from sandmle.rl.checkpoints import TinyModel, new_policy
 from sandmle.rl.losses.settings import LossSettings
-from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer import LoraSettings, OptimizerSettings
 from sandmle.rl.trainer._gradients import Gradients
 from sandmle.rl.trainer._learner import Learner
 from sandmle.rl.types import CONTEXT, Example, Row
-
-TOKENIZER = train_tokenizer(["some words to learn from"] * 3, 300)
-
-
-def make_policy():
-    shape = TinyModel(hidden=32, layers=2, heads=2, kv_heads=1, feed_forward=64, context=128)
-    return new_policy(shape, TOKENIZER, seed=0)
 
 
 def make_examples(n=11):
     rng = np.random.default_rng(0)
     for length in rng.integers(6, 40, n):
         turns = np.where(np.arange(length) < 4, CONTEXT, 0)
-        row = Row(rng.integers(3, len(TOKENIZER), length), turns, turns != CONTEXT, np.zeros(length), 0)
+        row = Row(rng.integers(3, 256, length), turns, turns != CONTEXT, np.zeros(length), 0)
         yield Example(row, np.where(row.mask, rng.normal(), 0.0))
 
 
@@ -49,7 +41,7 @@ def trained(policy, at_once, **settings):
 
 @pytest.mark.parametrize("at_once", [2, 3, 50])
 @pytest.mark.parametrize("gradient_checkpointing", [False, True])
-def test_the_weights_are_the_same_to_the_last_bit(at_once, gradient_checkpointing):
+def test_the_weights_are_the_same_to_the_last_bit(at_once, gradient_checkpointing, make_policy):
     one = trained(make_policy(), 1, gradient_checkpointing=gradient_checkpointing)
     many = trained(make_policy(), at_once, gradient_checkpointing=gradient_checkpointing)
     assert one[0] == many[0]
@@ -57,7 +49,7 @@ def test_the_weights_are_the_same_to_the_last_bit(at_once, gradient_checkpointin
     assert not all(torch.equal(ours, each) for ours, each in zip(one[1], make_policy().model.parameters(), strict=True))
 
 
-def test_adapters_learn_the_same_and_frozen_weights_stay():
+def test_adapters_learn_the_same_and_frozen_weights_stay(make_policy):
     pytest.importorskip("peft", reason="peft is not installed")
     policies = [make_policy(), make_policy()]
     for policy in policies:
@@ -94,3 +86,11 @@ def test_a_fault_in_one_is_raised():
 
     with pytest.raises(RuntimeError, match="out of memory"):
         Gradients(model, 2).add([torch.ones(1, 2), None, torch.ones(1, 2)], loss)
+
+
+def test_several_at_once_are_refused_to_a_model_with_dropout(make_policy):
+    policy = make_policy()
+    policy.model.config.attention_dropout = 0.1
+    Learner(policy, OptimizerSettings())
+    with pytest.raises(BadInput, match="micro_batches_at_once must be 1"):
+        Learner(policy, OptimizerSettings(micro_batches_at_once=2))

@@ -14,27 +14,19 @@ pytest.importorskip("transformers", reason="needs the extra train")
 from sandmle.errors import EnvironmentProblem
 from sandmle.rl.adapters import adapter_state, add_adapters
 from sandmle.rl.batches import pad
-from sandmle.rl.checkpoints import TinyModel, TrainerState, load_policy, new_policy, save
+from sandmle.rl.checkpoints import TrainerState, load_policy, save
 from sandmle.rl.engine.decoder import Decoder, Wanted
 from sandmle.rl.losses.settings import LossSettings
-from sandmle.rl.tokenizers import train_tokenizer
 from sandmle.rl.trainer import LoraSettings, OptimizerSettings
 from sandmle.rl.trainer._learner import Learner, token_logprobs
 from sandmle.rl.types import CONTEXT, Example, Row
-
-TOKENIZER = train_tokenizer(["some words to learn from"] * 3, 300)
-
-
-def make_policy():
-    shape = TinyModel(hidden=32, layers=2, heads=2, kv_heads=1, feed_forward=64, context=128)
-    return new_policy(shape, TOKENIZER, seed=0)
 
 
 def make_rows():
     rng = np.random.default_rng(0)
     for length in (9, 14):
         turns = np.where(np.arange(length) < 4, CONTEXT, 0)
-        yield Row(rng.integers(3, len(TOKENIZER), length), turns, turns != CONTEXT, np.zeros(length), 0)
+        yield Row(rng.integers(3, 256, length), turns, turns != CONTEXT, np.zeros(length), 0)
 
 
 ROWS = tuple(make_rows())
@@ -53,7 +45,7 @@ def learn(policy, steps=3, **settings):
     return learner
 
 
-def test_gradient_checkpointing_learns_the_same():
+def test_gradient_checkpointing_learns_the_same(make_policy):
     plain, checkpointed = make_policy(), make_policy()
     before = logprobs(plain)
     learn(plain)
@@ -63,7 +55,7 @@ def test_gradient_checkpointing_learns_the_same():
     assert not torch.allclose(before, logprobs(plain), atol=1e-2)
 
 
-def test_layers_in_bfloat16_are_near_and_alike_for_sampler_and_trainer(tmp_path):
+def test_layers_in_bfloat16_are_near_and_alike_for_sampler_and_trainer(tmp_path, make_policy):
     save(make_policy(), tmp_path / "policy", TrainerState(), None)
     full, half = load_policy(tmp_path / "policy"), load_policy(tmp_path / "policy", compute="bfloat16")
     gap = (logprobs(full) - logprobs(half)).abs().max()
@@ -90,7 +82,7 @@ def improve(policy, reference=None, *, settings=None, mini_batches=1):
     return learner.improve(EXAMPLES, settings or LossSettings(), mini_batches=mini_batches)
 
 
-def test_one_mini_batch_clips_nothing_and_two_do():
+def test_one_mini_batch_clips_nothing_and_two_do(make_policy):
     tight = LossSettings(clip_low=1e-6, clip_high=1e-6, dual_clip=1 + 1e-6, sampler_correction="none")
     once, twice = make_policy(), make_policy()
     assert improve(once, settings=tight)["clipped"] == 0
@@ -100,7 +92,7 @@ def test_one_mini_batch_clips_nothing_and_two_do():
     assert not torch.allclose(logprobs(once), logprobs(twice), atol=1e-4)
 
 
-def test_mini_batches_are_steps_whose_old_weights_are_those_before_the_update():
+def test_mini_batches_are_steps_whose_old_weights_are_those_before_the_update(make_policy):
     settings = LossSettings(sampler_correction="none")
     whole, by_hand = make_policy(), make_policy()
     before = logprobs(by_hand).double().numpy()
@@ -111,7 +103,7 @@ def test_mini_batches_are_steps_whose_old_weights_are_those_before_the_update():
     assert torch.allclose(logprobs(whole), logprobs(by_hand), atol=1e-6)
 
 
-def test_a_mini_batch_without_a_token_to_learn_is_no_step():
+def test_a_mini_batch_without_a_token_to_learn_is_no_step(make_policy):
     silent = [replace(each, row=replace(each.row, mask=np.zeros(len(each.row), bool))) for each in EXAMPLES]
     policy = make_policy()
     learner = Learner(policy, OptimizerSettings(learning_rate=1e-2))
@@ -119,7 +111,7 @@ def test_a_mini_batch_without_a_token_to_learn_is_no_step():
     assert [state["step"].item() for state in learner.optimizer.state.values()][:1] == [1]
 
 
-def test_a_kl_penalty_holds_the_policy_to_the_reference():
+def test_a_kl_penalty_holds_the_policy_to_the_reference(make_policy):
     free, held = make_policy(), make_policy()
     reference = make_policy()
     strong = LossSettings(kl="k3", kl_weight=100.0)
@@ -145,7 +137,7 @@ class TestAdapters:
     def _peft(self):
         pytest.importorskip("peft", reason="peft is not installed")
 
-    def test_they_alone_learn_and_a_checkpoint_is_a_whole_policy(self, tmp_path):
+    def test_they_alone_learn_and_a_checkpoint_is_a_whole_policy(self, tmp_path, make_policy):
         policy, fresh = make_policy(), make_policy()
         add_adapters(policy.model, LoraSettings(rank=4), seed=1)
         assert torch.allclose(logprobs(policy), logprobs(fresh), atol=1e-6), "adapters begin with nothing"
@@ -161,7 +153,7 @@ class TestAdapters:
         assert not adapter_state(whole.model)
         assert torch.allclose(logprobs(whole), logprobs(policy), atol=1e-5)
 
-    def test_a_restored_learner_goes_on_to_the_last_bit(self):
+    def test_a_restored_learner_goes_on_to_the_last_bit(self, make_policy):
         policies = [make_policy(), make_policy()]
         for policy in policies:
             add_adapters(policy.model, LoraSettings(rank=4), seed=1)
@@ -173,7 +165,7 @@ class TestAdapters:
         assert torch.equal(logprobs(policies[0]), logprobs(policies[1]))
 
 
-def test_without_peft_adapters_tell_what_to_install(monkeypatch):
+def test_without_peft_adapters_tell_what_to_install(monkeypatch, make_policy):
     monkeypatch.setitem(sys.modules, "peft", None)
     with pytest.raises(EnvironmentProblem, match="pip install peft"):
         add_adapters(make_policy().model, LoraSettings(), seed=0)
