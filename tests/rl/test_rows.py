@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sandmle.errors import BadInput
@@ -78,10 +78,11 @@ ids = st.lists(st.integers(1, 9), min_size=1, max_size=4).map(tuple)
 
 
 @given(st.lists(st.tuples(ids, ids, st.booleans()), min_size=1, max_size=5))
+@example([((1,), (1,), False), ((1, 1), (1,), True)])
 def test_every_sampled_token_is_learnt_once_with_its_own_logprob(parts):
     turns, before = [], ()
     for index, (context, reply, broken) in enumerate(parts):
-        prompt = (99, *context) if broken or not before else (*before, *context)
+        prompt = (100 + index, *context) if broken or not before else (*before, *context)  # a start that no other has
         turns.append(sampled(index, prompt, reply))
         before = (*prompt, *reply)
     found = sampled_rows(episode(turns))

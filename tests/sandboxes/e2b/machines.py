@@ -126,7 +126,8 @@ class Body:
         return process
 
     def kill_process(self, process: Process) -> None:
-        self._send({"kill": process.number})
+        if not process.ended.is_set():
+            self._send({"kill": process.number})
 
     def send_processes_to(self, copy: Body) -> None:
         """Have each process of code's user go on in ``copy`` too."""
